@@ -1,0 +1,155 @@
+//! What a policy needs to know of a member.
+
+use std::sync::Arc;
+
+use super::{Attributes, Exclusions, Locality, Now, Status, Weight};
+
+/// Describes one member of the set that a policy chooses from.
+///
+/// Only identity, data and load must be given; the rest has defaults. References, boxes and `Arc`s of a candidate are
+/// candidates. A wrapper delegates everything that it does not own, and adds its exclusions to those it found.
+///
+/// # Examples
+///
+/// A candidate of one's own:
+///
+/// ```
+/// use poise::core::{Candidate, Now, Status};
+///
+/// struct Shard {
+///     name: String,
+///     online: bool,
+/// }
+///
+/// impl Candidate for Shard {
+///     type Id = str;
+///     type Data = Shard;
+///     type Load = ();
+///
+///     fn id(&self) -> &str {
+///         &self.name
+///     }
+///     fn data(&self) -> &Shard {
+///         self
+///     }
+///     fn load(&self) -> &() {
+///         &()
+///     }
+///     fn status(&self) -> Status {
+///         if self.online { Status::Ready } else { Status::Unavailable }
+///     }
+/// }
+///
+/// let shard = Shard { name: "a".into(), online: false };
+/// assert!(!shard.is_eligible(&Now::lazy()));
+/// ```
+pub trait Candidate {
+    /// What tells members apart; keyed policies hash it.
+    type Id: ?Sized;
+    /// What the user stores with a member.
+    type Data: ?Sized;
+    /// What load-aware policies measure.
+    type Load: ?Sized;
+
+    /// Returns the identity, unique in its set.
+    fn id(&self) -> &Self::Id;
+
+    /// Returns the user's data.
+    fn data(&self) -> &Self::Data;
+
+    /// Returns the load.
+    fn load(&self) -> &Self::Load;
+
+    /// Returns the relative share of traffic; one by default.
+    fn weight(&self) -> Weight {
+        Weight::ONE
+    }
+
+    /// Returns the administrative state; ready by default.
+    fn status(&self) -> Status {
+        Status::Ready
+    }
+
+    /// Returns the failover level, of which `0` is used first; `0` by default.
+    fn priority(&self) -> u32 {
+        0
+    }
+
+    /// Returns where the member runs; unknown by default.
+    fn locality(&self) -> Option<&Locality> {
+        None
+    }
+
+    /// Returns the part of its weight, in `(0, 1]`, that a member gets now because it has only just started; `1` by
+    /// default.
+    fn ramp(&self, now: &Now) -> f32 {
+        let _ = now;
+        1.0
+    }
+
+    /// Returns every reason not to choose this member now; by default what [`Candidate::status`] says.
+    fn exclusions(&self, now: &Now) -> Exclusions {
+        let _ = now;
+        self.status().exclusions()
+    }
+
+    /// Tells whether nothing excludes this member now.
+    fn is_eligible(&self, now: &Now) -> bool {
+        self.exclusions(now).is_empty()
+    }
+
+    /// Collects status, weight, priority and locality.
+    fn attributes(&self) -> Attributes {
+        Attributes::default()
+            .with_status(self.status())
+            .with_weight(self.weight())
+            .with_priority(self.priority())
+            .with_locality(self.locality().cloned())
+    }
+}
+
+macro_rules! delegate_candidate {
+    ($($pointer:ty),+) => {$(
+        impl<C: Candidate + ?Sized> Candidate for $pointer {
+            type Id = C::Id;
+            type Data = C::Data;
+            type Load = C::Load;
+
+            fn id(&self) -> &C::Id {
+                (**self).id()
+            }
+            fn data(&self) -> &C::Data {
+                (**self).data()
+            }
+            fn load(&self) -> &C::Load {
+                (**self).load()
+            }
+            fn weight(&self) -> Weight {
+                (**self).weight()
+            }
+            fn status(&self) -> Status {
+                (**self).status()
+            }
+            fn priority(&self) -> u32 {
+                (**self).priority()
+            }
+            fn locality(&self) -> Option<&Locality> {
+                (**self).locality()
+            }
+            fn ramp(&self, now: &Now) -> f32 {
+                (**self).ramp(now)
+            }
+            fn exclusions(&self, now: &Now) -> Exclusions {
+                (**self).exclusions(now)
+            }
+            fn is_eligible(&self, now: &Now) -> bool {
+                (**self).is_eligible(now)
+            }
+            fn attributes(&self) -> Attributes {
+                (**self).attributes()
+            }
+        }
+    )+};
+}
+
+delegate_candidate!(&C, Box<C>, Arc<C>);

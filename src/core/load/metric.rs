@@ -1,0 +1,46 @@
+//! Loads that policies compare.
+
+use std::sync::Arc;
+
+use crate::core::Now;
+
+/// Measures how busy a candidate is.
+///
+/// The number is at least zero and in any unit, as it is only ever compared with other numbers of the same kind. A
+/// policy divides it by the weight. Not-a-number counts as infinitely busy, and a negative number as idle. Measuring
+/// never writes.
+pub trait LoadMetric {
+    /// Returns the load at `now`.
+    fn measure(&self, now: &Now) -> f64;
+}
+
+/// Marks a load that counts things, so that sums over candidates mean something.
+pub trait AdditiveLoad: LoadMetric {
+    /// Returns the count.
+    fn count(&self) -> u64;
+}
+
+macro_rules! delegate_metric {
+    ($($pointer:ty),+) => {$(
+        impl<L: LoadMetric + ?Sized> LoadMetric for $pointer {
+            fn measure(&self, now: &Now) -> f64 {
+                (**self).measure(now)
+            }
+        }
+
+        impl<L: AdditiveLoad + ?Sized> AdditiveLoad for $pointer {
+            fn count(&self) -> u64 {
+                (**self).count()
+            }
+        }
+    )+};
+}
+
+delegate_metric!(&L, Box<L>, Arc<L>);
+
+/// A load that somebody else keeps: a queue length, a utilisation.
+impl LoadMetric for f64 {
+    fn measure(&self, _: &Now) -> f64 {
+        *self
+    }
+}

@@ -1,0 +1,23 @@
+//! Selection: candidates, views, policies and loads. No runtime, no async, no I/O.
+//!
+//! A [`Candidate`] is a member of the set that is chosen from; [`Backend`] is the ready-made one.
+
+mod attributes;
+mod backend;
+mod candidate;
+mod changes;
+mod exclusions;
+mod load;
+mod now;
+mod outcome;
+mod weight;
+
+pub use self::attributes::{Attributes, Locality, Status};
+pub use self::backend::Backend;
+pub use self::candidate::Candidate;
+pub use self::changes::{Changes, Listener};
+pub use self::exclusions::{Exclusion, ExclusionCounts, Exclusions};
+pub use self::load::{AdditiveLoad, AtCapacity, LoadMetric, LoadTracker, Tracked};
+pub use self::now::Now;
+pub use self::outcome::Outcome;
+pub use self::weight::{Weight, ZeroWeight};

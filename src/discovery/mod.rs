@@ -1,0 +1,1 @@
+//! Membership: who is there, in which revision.

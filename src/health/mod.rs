@@ -1,0 +1,1 @@
+//! Health: circuits and signals.
