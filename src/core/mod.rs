@@ -10,6 +10,9 @@ mod exclusions;
 mod load;
 mod now;
 mod outcome;
+#[cfg(any(feature = "discovery", feature = "tower"))]
+#[cfg_attr(not(feature = "discovery"), allow(dead_code, reason = "each feature uses its own part of it"))]
+pub(crate) mod wakers;
 mod weight;
 
 pub use self::attributes::{Attributes, Locality, Status};

@@ -34,7 +34,10 @@ impl Outcome {
     pub const OVERLOAD: Self = Self::Overload { retry_after: None };
 
     /// Classifies a result in the plain way: `Ok` is a success, `Err` a failure.
-    #[expect(clippy::needless_pass_by_value, reason = "callers hand on the result of borrows that they matched")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers hand on the result of borrows that they matched"
+    )]
     pub fn of<T, E>(result: Result<T, E>) -> Self {
         if result.is_ok() { Self::Success } else { Self::Failure }
     }
