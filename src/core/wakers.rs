@@ -16,7 +16,7 @@ use crate::sync::{Mutex, lock};
 /// 3. A slot lives from the first registration to [`remove`](Self::remove), and is then used again.
 #[derive(Debug, Default)]
 pub(crate) struct WakerSet {
-    slots: Mutex<Slots>,
+    slab: Mutex<Slab>,
 }
 
 /// Names the slot of one waiter; empty until it registers.
@@ -30,18 +30,18 @@ impl WakerSet {
 
     /// Has `waker` woken by the next [`wake_all`](Self::wake_all), in place of what stood under `key`.
     pub(crate) fn register(&self, key: &mut WakerKey, waker: &Waker) {
-        if lock(&self.slots).holds(key, waker) {
+        if lock(&self.slab).holds(key, waker) {
             return;
         }
         let fresh = waker.clone();
-        let previous = lock(&self.slots).put(key, fresh);
+        let previous = lock(&self.slab).put(key, fresh);
         drop(previous);
     }
 
     /// Frees the slot of `key`, which is empty afterwards.
     pub(crate) fn remove(&self, key: &mut WakerKey) {
         if let Some(position) = key.0.take() {
-            let previous = lock(&self.slots).free(position);
+            let previous = lock(&self.slab).free(position);
             drop(previous);
         }
     }
@@ -50,7 +50,7 @@ impl WakerSet {
     ///
     /// A waker that panics keeps nobody else asleep: its panic goes on when all have been woken.
     pub(crate) fn wake_all(&self) {
-        let woken = lock(&self.slots).take_all();
+        let woken = lock(&self.slab).take_all();
         let mut panic = None;
         for waker in woken {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -68,7 +68,7 @@ impl WakerSet {
 
 /// A slab: positions stay, freed ones are chained.
 #[derive(Debug, Default)]
-struct Slots {
+struct Slab {
     slots: Vec<Slot>,
     first_free: Option<usize>,
     taken: usize,
@@ -80,7 +80,7 @@ enum Slot {
     Taken(Option<Waker>),
 }
 
-impl Slots {
+impl Slab {
     /// What an idle slab keeps.
     const IDLE_CAPACITY: usize = 8;
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn slots(set: &WakerSet) -> usize {
-        lock(&set.slots).slots.len()
+        lock(&set.slab).slots.len()
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod models {
             assert!(flag.0.load(Ordering::Acquire), "who stays is woken");
             other.join().unwrap();
             set.remove(&mut stays);
-            assert_eq!(lock(&set.slots).slots.len(), 0);
+            assert_eq!(lock(&set.slab).slots.len(), 0);
         });
     }
 }

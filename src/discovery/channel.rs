@@ -91,11 +91,13 @@ impl<K, B> SnapshotPublisher<K, B> {
     }
 
     /// Returns the current snapshot.
+    #[must_use]
     pub fn latest(&self) -> &Snapshot<K, B> {
         &self.latest
     }
 
     /// Returns a reader.
+    #[must_use]
     pub fn reader(&self) -> SnapshotReader<K, B> {
         SnapshotReader { shared: Arc::clone(&self.shared) }
     }

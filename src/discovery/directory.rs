@@ -157,11 +157,11 @@ impl<K: Eq + Hash, B> Directory<K, B> {
     /// let mut directory = Directory::new();
     /// directory.upsert_with("a", "10.0.0.1:80", Attributes::default())?;
     /// let before = directory.snapshot();
-    ///
     /// directory.amend(&"a", Attributes::default().with_weight(Weight::new(3)?))?;
-    /// let (old, new) = (&before.members()[0], &directory.snapshot().members()[0]);
-    /// assert!(new.same_generation(old));
-    /// assert_eq!(new.attributes().weight().value(), 3);
+    ///
+    /// let after = directory.snapshot();
+    /// assert!(after.members()[0].same_generation(&before.members()[0]));
+    /// assert_eq!(after.members()[0].attributes().weight().value(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn amend(&mut self, key: &K, attributes: Attributes) -> Result<Effect, DirectoryError> {

@@ -105,16 +105,19 @@ impl<K, B> StaleSnapshot<K, B> {
     }
 
     /// Returns the revision that readers go on seeing.
+    #[must_use]
     pub fn published(&self) -> Revision {
         self.published
     }
 
     /// Returns the snapshot that was refused.
+    #[must_use]
     pub fn snapshot(&self) -> &Snapshot<K, B> {
         &self.snapshot
     }
 
     /// Gives the refused snapshot back.
+    #[must_use]
     pub fn into_snapshot(self) -> Snapshot<K, B> {
         self.snapshot
     }

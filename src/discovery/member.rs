@@ -41,21 +41,25 @@ impl<K, B> Discovered<K, B> {
     }
 
     /// Returns the key.
+    #[must_use]
     pub fn key(&self) -> &K {
         &self.key
     }
 
     /// Returns the backend; its allocation tells generations apart.
+    #[must_use]
     pub fn backend(&self) -> &Arc<B> {
         &self.backend
     }
 
     /// Returns what the membership says of this member.
+    #[must_use]
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
     /// Tells whether `other` holds the same allocation.
+    #[must_use]
     pub fn same_generation(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)
     }
