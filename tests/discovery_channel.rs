@@ -1,5 +1,6 @@
-#![cfg(feature = "discovery")]
 //! One publisher, many readers: order, wake-ups and the end.
+
+#![cfg(feature = "discovery")]
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,6 @@
-#![cfg(feature = "discovery")]
 //! One writer: what each call does to members, allocations and revisions.
+
+#![cfg(feature = "discovery")]
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,6 @@
-#![cfg(feature = "discovery")]
 //! Memory is bounded by the membership, never by subscribers or updates.
+
+#![cfg(feature = "discovery")]
 
 use std::alloc::System;
 use std::sync::Mutex;

@@ -1,5 +1,6 @@
-#![cfg(feature = "discovery")]
 //! The directory against a plain list that is copied before each call.
+
+#![cfg(feature = "discovery")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -96,15 +97,12 @@ impl Model {
     fn put(&mut self, key: Key, value: u8, attributes: Attributes) -> Effect {
         self.generations += 1;
         let row = Row { key, generation: self.generations, value, attributes };
-        match self.rows.iter_mut().find(|row| row.key == key) {
-            Some(old) => {
-                *old = row;
-                Effect::Replaced
-            }
-            None => {
-                self.rows.push(row);
-                Effect::Added
-            }
+        if let Some(old) = self.rows.iter_mut().find(|row| row.key == key) {
+            *old = row;
+            Effect::Replaced
+        } else {
+            self.rows.push(row);
+            Effect::Added
         }
     }
 

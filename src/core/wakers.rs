@@ -206,7 +206,9 @@ mod tests {
         let (set, count) = (WakerSet::new(), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         let mut keys: Vec<WakerKey> = (0..4).map(|_| WakerKey::default()).collect();
-        keys.iter_mut().for_each(|key| set.register(key, &waker));
+        for key in &mut keys {
+            set.register(key, &waker);
+        }
         for freed in [1, 2, 1] {
             set.remove(&mut keys[freed]);
             set.remove(&mut keys[freed]);
@@ -216,7 +218,9 @@ mod tests {
         set.remove(&mut keys[3]);
         set.wake_all();
         assert_eq!(count.value(), 3);
-        keys.iter_mut().for_each(|key| set.remove(key));
+        for key in &mut keys {
+            set.remove(key);
+        }
         assert_eq!(slots(&set), 0, "nobody waits, nothing is kept");
     }
 
