@@ -137,8 +137,8 @@ impl<K, B> SnapshotReader<K, B> {
     ///
     /// # Complexity
     ///
-    /// Wait-free: no publication and no other reader delays it. It writes to two counters that readers share; where
-    /// that shows, use [`cached`](Self::cached).
+    /// O(1) and wait-free: no publication and no other reader delays it. It counts a reference in a place that all
+    /// readers share; where that shows, use [`cached`](Self::cached).
     #[must_use]
     pub fn load(&self) -> Snapshot<K, B> {
         self.shared.load()

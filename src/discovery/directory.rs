@@ -22,13 +22,13 @@ use crate::core::{Attributes, Candidate};
 /// |---|---|---|
 /// | [`upsert`](Self::upsert), [`upsert_with`](Self::upsert_with) | new | those given |
 /// | [`amend`](Self::amend) | kept | those given |
-/// | [`replace`](Self::replace), [`replace_with`](Self::replace_with) | kept when the endpoint is the same, else new | those given |
-/// | [`remove`](Self::remove) | kept | [`Draining`](crate::core::Status::Draining), the rest kept |
+/// | [`replace`](Self::replace), [`replace_with`](Self::replace_with) | kept if the same, else new | those given |
+/// | [`remove`](Self::remove) | kept | the status becomes `Draining` |
 /// | [`finish_drain`](Self::finish_drain), [`finish_drained_where`](Self::finish_drained_where) | let go | |
 ///
-/// Draining is a state like any other and not a sentence: [`amend`](Self::amend) may make such a member ready again as the generation that it is,
-/// [`upsert`](Self::upsert) as a new one, and [`finish_drain`](Self::finish_drain) lets go of it whether it was removed or
-/// given this status.
+/// Draining is a state like any other: [`amend`](Self::amend) may make such a member ready again as the generation
+/// that it is and [`upsert`](Self::upsert) as a new one, and [`finish_drain`](Self::finish_drain) lets go of it
+/// whether it was removed or was given this status.
 ///
 /// # Complexity
 ///

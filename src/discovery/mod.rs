@@ -1,18 +1,19 @@
 //! Membership: who is there, in which revision.
 //!
 //! A [`Directory`] has one writer and publishes immutable [`Snapshot`]s. Any number of [`SnapshotReader`]s load the
-//! current one without waiting, or follow it as a [`SnapshotStream`]. Sources that make whole snapshots themselves publish
-//! them through a [`snapshot_channel`]. Nothing here needs a runtime.
+//! current one without waiting, or follow it as a [`SnapshotStream`]. Sources that make whole snapshots themselves
+//! publish them through a [`snapshot_channel`]. Nothing here needs a runtime.
 //!
 //! 1. **Publications are states, not events.** Each snapshot is complete and coherent, and revisions only grow. A slow
-//!    reader goes from the revision that it saw straight to the newest, and memory does not depend on how slow it is. When
-//!    the publisher is gone, its last state is still delivered, and stays.
+//!    reader goes from the revision that it saw straight to the newest, and memory does not depend on how slow it is.
+//!    When the publisher is gone, its last state is still delivered, and stays.
 //! 2. **A batch happens or does not.** [`Directory::apply`] and [`Directory::replace`] make one revision of all their
 //!    changes, and an error leaves everything as it was. What has no effect makes no revision.
-//! 3. **Revision and generation are different things.** The *revision* counts the states of a membership. The *generation*
-//!    of a member is the allocation of its backend: as long as it stays, so do the service, its connections, load and
-//!    health, whatever the revision or the attributes say; a new allocation starts anew. [`Directory::amend`] keeps the
-//!    allocation, [`Directory::upsert`] never does, and [`Directory::replace`] keeps those of endpoints that are the same.
+//! 3. **Revision and generation are different things.** The *revision* counts the states of a membership. The
+//!    *generation* of a member is the allocation of its backend: as long as it stays, so do the service, its
+//!    connections, load and health, whatever the revision or the attributes say; a new allocation starts anew.
+//!    [`Directory::amend`] keeps the allocation, [`Directory::upsert`] never does, and [`Directory::replace`] keeps
+//!    those of endpoints that are the same.
 //! 4. **Who leaves drains first.** [`Directory::remove`] makes a member
 //!    [`Draining`](crate::core::Status::Draining): it is still in the snapshot, finishes what it has and gets nothing
 //!    new. When its work is done, [`Directory::finish_drain`] lets go of it.

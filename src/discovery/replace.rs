@@ -18,9 +18,9 @@ impl<K: Eq + Hash, B> Directory<K, B> {
     /// `same` is to compare what makes an endpoint and to leave attributes out:
     /// [`Backend::is_same_endpoint`](crate::core::Backend::is_same_endpoint) does.
     ///
-    /// The first set that succeeds publishes also when it is empty: from then on the membership is known to be empty. An
-    /// empty set later on makes everybody drain; whoever reads from a source that may be wrong decides before the call
-    /// whether to believe it.
+    /// The first set that succeeds publishes also when it is empty: from then on the membership is known to be empty.
+    /// An empty set later on makes everybody drain; whoever reads from a source that may be wrong decides before the
+    /// call whether to believe it.
     ///
     /// Sources that send whole sets map like this:
     ///

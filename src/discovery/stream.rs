@@ -55,8 +55,8 @@ impl<K, B> SnapshotStream<K, B> {
         Self { shared, seen, waker: WakerKey::default() }
     }
 
-    /// Returns the newest snapshot if the stream has not yielded it, nothing at the end, and else has the task woken when
-    /// there is a newer one.
+    /// Returns the newest snapshot if the stream has not yielded it, nothing at the end, and else has the task woken
+    /// when there is a newer one.
     ///
     /// # Cancel safety
     ///
