@@ -1,1 +1,35 @@
-//! Health: circuits and signals.
+//! Health: who should get no traffic for now, and when that ends.
+//!
+//! Everything here is a state machine over events and time. Nothing sends a probe, sleeps, spawns a task or decides which
+//! answer is a failure: whoever drives it does, and passes each attempt's [`Outcome`](crate::core::Outcome) and the
+//! [`Now`](crate::core::Now) of the event.
+//!
+//! - [`HealthSignal`] is what all sources of health have in common: the reasons not to choose a member, a handle to notify
+//!   of changes, and the next instant at which the answer changes by itself.
+//! - [`HealthChecked`] puts a signal beside a candidate.
+//! - [`PassiveHealth`] is a circuit: it opens after failures in a row and lets probes through after a cooldown.
+//! - [`ExclusionBudget`] caps how many members of a pool may be out at once.
+//!
+//! # Precedence
+//!
+//! Signals are independent and all their reasons are kept. Where one has to be named, it is the first of:
+//! administrative state (draining, unavailable), active probe, circuit, outlier. So a member that is draining and whose
+//! circuit is open counts as draining, and no signal can make it take traffic.
+//!
+//! # Time
+//!
+//! Every deadline is compared with the `Now` of the call, so a simulated clock or a runtime's clock works as well as the
+//! system's; events of one machine should all come from the same one. At a deadline counts as after it.
+
+mod budget;
+mod checked;
+mod circuit;
+mod signal;
+
+pub use self::budget::{BudgetConfig, BudgetConfigError, BudgetKind, BudgetSlot, ExclusionBudget};
+pub use self::checked::HealthChecked;
+pub use self::circuit::{
+    CircuitConfig, CircuitConfigError, CircuitPermit, CircuitRejection, CircuitState, CircuitTicket,
+    Completion, PassiveHealth,
+};
+pub use self::signal::HealthSignal;
