@@ -1,0 +1,497 @@
+//! What a circuit does, state by state.
+#![cfg(feature = "health")]
+
+#[path = "support/clock.rs"]
+mod clock;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use clock::Clock;
+use poise::core::{Changes, Exclusion, Now, Outcome};
+use poise::health::{
+    CircuitConfig, CircuitPermit, CircuitRejection, CircuitState, Completion, HealthSignal, PassiveHealth,
+};
+
+const OPEN_FOR: Duration = Duration::from_secs(10);
+const ROUND: Duration = Duration::from_secs(4);
+const NANO: Duration = Duration::from_nanos(1);
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn config(failures: u32) -> CircuitConfig {
+    CircuitConfig::new(failures, OPEN_FOR).unwrap().with_half_open_deadline(ROUND).unwrap()
+}
+
+fn circuit(failures: u32) -> PassiveHealth {
+    PassiveHealth::new(config(failures))
+}
+
+fn attempt(circuit: &PassiveHealth, outcome: Outcome, now: &Now) -> Completion {
+    circuit.try_acquire(now).expect("the circuit admits").complete(outcome, now)
+}
+
+fn fail(circuit: &PassiveHealth, now: &Now) -> Completion {
+    attempt(circuit, Outcome::Failure, now)
+}
+
+fn is_excluded(circuit: &PassiveHealth, now: &Now) -> bool {
+    circuit.exclusions(now).contains(Exclusion::Circuit)
+}
+
+// --- closed ---
+
+#[test]
+fn three_failures_in_a_row_open_and_a_success_between_starts_the_row_anew() {
+    let now = Clock::new().at(Duration::ZERO);
+    let alternating = circuit(3);
+    for _ in 0..3 {
+        assert_eq!(fail(&alternating, &now), Completion::Counted);
+        assert_eq!(attempt(&alternating, Outcome::Success, &now), Completion::Counted);
+    }
+    assert_eq!(alternating.state(&now), CircuitState::Closed { failures: 0 });
+
+    let failing = circuit(3);
+    let results = [(); 3].map(|()| fail(&failing, &now));
+    assert_eq!(results, [Completion::Counted, Completion::Counted, Completion::Tripped]);
+    assert!(is_excluded(&failing, &now));
+}
+
+#[test]
+fn overload_counts_like_a_failure() {
+    let now = Clock::new().at(Duration::ZERO);
+    let circuit = circuit(2);
+    fail(&circuit, &now);
+    assert_eq!(attempt(&circuit, Outcome::OVERLOAD, &now), Completion::Tripped);
+}
+
+#[test]
+fn a_cancelled_attempt_neither_counts_nor_ends_a_row_of_failures() {
+    let now = Clock::new().at(Duration::ZERO);
+    let circuit = circuit(2);
+    fail(&circuit, &now);
+    assert_eq!(attempt(&circuit, Outcome::Cancelled, &now), Completion::Cancelled);
+    assert_eq!(circuit.try_acquire(&now).unwrap().cancel(&now), Completion::Cancelled);
+    drop(circuit.try_acquire(&now).unwrap());
+    assert_eq!(circuit.state(&now), CircuitState::Closed { failures: 1 });
+    assert_eq!(fail(&circuit, &now), Completion::Tripped);
+}
+
+#[test]
+fn a_closed_circuit_reads_no_clock() {
+    let circuit = circuit(2);
+    let now = Now::lazy();
+    attempt(&circuit, Outcome::Success, &now);
+    attempt(&circuit, Outcome::Failure, &now);
+    assert!(circuit.exclusions(&now).is_empty());
+    assert!(format!("{now:?}").contains("None"), "{now:?}");
+}
+
+// --- open ---
+
+#[test]
+fn a_cooldown_ends_at_its_deadline_to_the_nanosecond() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(secs(5)));
+    let until = Some(clock.instant(secs(15)));
+    let before = clock.at(secs(15) - NANO);
+    assert_eq!(circuit.try_acquire(&before).unwrap_err(), CircuitRejection::Open { until });
+    assert!(is_excluded(&circuit, &before));
+    assert_eq!(circuit.changes_at(&before), until);
+
+    let at = clock.at(secs(15));
+    assert!(!is_excluded(&circuit, &at));
+    assert_eq!(circuit.changes_at(&at), None);
+    assert!(circuit.try_acquire(&at).unwrap().is_probe());
+}
+
+#[test]
+fn looking_at_an_elapsed_circuit_changes_nothing() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    for _ in 0..3 {
+        assert!(!is_excluded(&circuit, &clock.at(OPEN_FOR)));
+        assert_eq!(circuit.epoch(), 1);
+    }
+}
+
+#[test]
+fn a_constant_cooldown_is_the_same_after_every_failed_probe() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    for turn in 1..6 {
+        let time = OPEN_FOR * turn;
+        assert!(circuit.try_acquire(&clock.at(time - NANO)).is_err());
+        assert_eq!(fail(&circuit, &clock.at(time)), Completion::Tripped);
+    }
+    assert_eq!(circuit.trips(), 6);
+}
+
+#[test]
+fn an_endless_cooldown_has_no_end() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(CircuitConfig::new(1, Duration::MAX).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let later = clock.at(secs(100 * 365 * 86_400));
+    assert_eq!(circuit.state(&later), CircuitState::Open { until: None });
+    assert_eq!(circuit.try_acquire(&later).unwrap_err(), CircuitRejection::Open { until: None });
+    assert_eq!(circuit.changes_at(&later), None);
+    assert!(is_excluded(&circuit, &later));
+}
+
+#[test]
+fn growth_and_jitter_bear_the_longest_durations() {
+    let clock = Clock::new();
+    let config = CircuitConfig::new(1, Duration::from_secs(u64::MAX / 2))
+        .and_then(|config| config.with_growth(Duration::MAX))
+        .and_then(|config| config.with_jitter(1.0))
+        .and_then(|config| config.with_half_open_deadline(Duration::MAX))
+        .unwrap()
+        .with_seed(3);
+    let circuit = PassiveHealth::new(config);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    assert!(is_excluded(&circuit, &clock.at(secs(1))));
+}
+
+#[test]
+fn a_clock_that_goes_back_keeps_an_open_circuit_open_and_panics_nowhere() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(secs(3_600)));
+    assert!(circuit.try_acquire(&clock.at(Duration::ZERO)).is_err());
+    let probe = circuit.try_acquire(&clock.at(secs(3_610))).unwrap();
+    assert_eq!(probe.complete(Outcome::Failure, &clock.at(secs(1))), Completion::Tripped);
+    assert!(circuit.try_acquire(&clock.at(secs(11) - NANO)).is_err());
+    assert!(circuit.try_acquire(&clock.at(secs(11))).is_ok(), "ten seconds after its own trip");
+}
+
+// --- half open ---
+
+#[test]
+fn probes_are_limited_to_the_permits() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_half_open_permits(2).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    let probes = [circuit.try_acquire(&now).unwrap(), circuit.try_acquire(&now).unwrap()];
+    assert!(probes.iter().all(CircuitPermit::is_probe));
+    let until = Some(clock.instant(OPEN_FOR + ROUND));
+    assert_eq!(circuit.try_acquire(&now).unwrap_err(), CircuitRejection::HalfOpen { until });
+    assert_eq!(circuit.state(&now), CircuitState::HalfOpen { probes: 2, successes: 0, until });
+    assert!(is_excluded(&circuit, &now));
+    assert_eq!(circuit.changes_at(&now), until);
+}
+
+#[test]
+fn as_many_successes_as_asked_for_close_it() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_successes_to_close(3).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    let results = [(); 3].map(|()| attempt(&circuit, Outcome::Success, &now));
+    assert_eq!(results, [Completion::Counted, Completion::Counted, Completion::Closed]);
+    assert!(!circuit.try_acquire(&now).unwrap().is_probe());
+}
+
+#[test]
+fn successes_stay_counted_however_rare_the_traffic() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_successes_to_close(3).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let results = [1, 2, 3].map(|hour| attempt(&circuit, Outcome::Success, &clock.at(secs(hour * 3_600))));
+    assert_eq!(results, [Completion::Counted, Completion::Counted, Completion::Closed]);
+}
+
+#[test]
+fn a_failed_probe_ends_the_row_of_successes() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_successes_to_close(2).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    attempt(&circuit, Outcome::Success, &clock.at(OPEN_FOR));
+    assert_eq!(fail(&circuit, &clock.at(OPEN_FOR)), Completion::Tripped);
+    assert_eq!(attempt(&circuit, Outcome::Success, &clock.at(OPEN_FOR * 2)), Completion::Counted);
+}
+
+#[test]
+fn a_probe_whose_caller_gives_up_leaves_no_wedge() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    for _ in 0..1_000 {
+        let probe = circuit.try_acquire(&now).expect("the permit of the last probe is back");
+        assert!(probe.is_probe());
+        drop(probe);
+    }
+    assert_eq!(circuit.trips(), 1, "giving up is no failure");
+    assert_eq!(attempt(&circuit, Outcome::Success, &now), Completion::Closed);
+}
+
+#[test]
+fn a_panic_gives_the_permit_back() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _probe = circuit.try_acquire(&now).unwrap();
+        std::panic::resume_unwind(Box::new("the caller panics"));
+    }));
+    assert!(result.is_err());
+    assert!(circuit.try_acquire(&now).is_ok());
+}
+
+#[test]
+fn a_permit_that_is_never_completed_expires_and_the_endpoint_gets_another_chance() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let lost = circuit.admit(&clock.at(OPEN_FOR)).unwrap();
+
+    let round_end = OPEN_FOR + ROUND;
+    assert!(circuit.try_acquire(&clock.at(round_end - NANO)).is_err());
+    let until = Some(clock.instant(round_end + OPEN_FOR));
+    assert_eq!(
+        circuit.try_acquire(&clock.at(round_end)).unwrap_err(),
+        CircuitRejection::Open { until },
+        "open again for the same cooldown"
+    );
+    assert!(circuit.try_acquire(&clock.at(round_end + OPEN_FOR - NANO)).is_err());
+    let probe = circuit.try_acquire(&clock.at(round_end + OPEN_FOR)).unwrap();
+    assert_eq!(circuit.trips(), 1, "no failure is recorded");
+
+    let late = circuit.settle(lost, Outcome::Failure, &clock.at(round_end + OPEN_FOR));
+    assert_eq!(late, Completion::Ignored);
+    assert_eq!(probe.complete(Outcome::Success, &clock.at(round_end + OPEN_FOR)), Completion::Closed);
+}
+
+#[test]
+fn an_undecided_round_repeats_a_grown_cooldown_without_growing_it() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_growth(secs(100)).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    fail(&circuit, &clock.at(secs(10)));
+    let _lost = circuit.admit(&clock.at(secs(30))).unwrap();
+    assert!(circuit.admit(&clock.at(secs(54) - NANO)).is_err(), "four seconds of round, twenty of cooldown");
+    assert!(circuit.admit(&clock.at(secs(54))).is_ok());
+}
+
+#[test]
+fn a_result_at_the_deadline_of_its_round_is_too_late() {
+    let clock = Clock::new();
+    for (time, expected) in
+        [(OPEN_FOR + ROUND - NANO, Completion::Closed), (OPEN_FOR + ROUND, Completion::Ignored)]
+    {
+        let circuit = circuit(1);
+        fail(&circuit, &clock.at(Duration::ZERO));
+        let probe = circuit.try_acquire(&clock.at(OPEN_FOR)).unwrap();
+        assert_eq!(probe.complete(Outcome::Success, &clock.at(time)), expected);
+    }
+}
+
+#[test]
+fn a_probe_settled_twice_frees_one_permit() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    let first = circuit.admit(&now).unwrap();
+    assert_eq!(circuit.settle(first, Outcome::Cancelled, &now), Completion::Cancelled);
+    let _second = circuit.admit(&now).unwrap();
+    assert_eq!(circuit.settle(first, Outcome::Cancelled, &now), Completion::Ignored);
+    assert!(circuit.admit(&now).is_err(), "the permit of the second is still out");
+}
+
+// --- epochs ---
+
+#[test]
+fn a_response_sent_before_the_trip_decides_nothing_in_half_open() {
+    let clock = Clock::new();
+    for outcome in [Outcome::Success, Outcome::Failure] {
+        let circuit = circuit(1);
+        let old = circuit.try_acquire(&clock.at(Duration::ZERO)).unwrap();
+        fail(&circuit, &clock.at(Duration::ZERO));
+        let now = clock.at(OPEN_FOR);
+        let probe = circuit.try_acquire(&now).unwrap();
+        assert_eq!(old.complete(outcome, &now), Completion::Ignored);
+        assert_eq!(probe.complete(Outcome::Success, &now), Completion::Closed);
+    }
+}
+
+#[test]
+fn a_failure_from_before_two_transitions_does_not_open_the_circuit_that_closed() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    let old = circuit.try_acquire(&clock.at(Duration::ZERO)).unwrap();
+    assert_eq!(fail(&circuit, &clock.at(Duration::ZERO)), Completion::Tripped);
+    let now = clock.at(OPEN_FOR);
+    assert_eq!(attempt(&circuit, Outcome::Success, &now), Completion::Closed);
+    assert_eq!(old.complete(Outcome::Failure, &now), Completion::Ignored);
+    assert_eq!(circuit.state(&now), CircuitState::Closed { failures: 0 });
+}
+
+#[test]
+fn a_probe_of_an_earlier_round_frees_no_permit_of_a_later_one() {
+    let clock = Clock::new();
+    let circuit = PassiveHealth::new(config(1).with_half_open_permits(2).unwrap());
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(OPEN_FOR);
+    let old = circuit.try_acquire(&now).unwrap();
+    fail(&circuit, &now);
+
+    let now = clock.at(OPEN_FOR * 2);
+    let _new = [circuit.try_acquire(&now).unwrap(), circuit.try_acquire(&now).unwrap()];
+    drop(old);
+    assert!(circuit.try_acquire(&now).is_err(), "both permits are out");
+}
+
+#[test]
+fn epochs_only_grow() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    let mut last = circuit.epoch();
+    for turn in 0..1_000 {
+        let now = clock.at(OPEN_FOR * turn);
+        attempt(&circuit, if turn % 2 == 0 { Outcome::Failure } else { Outcome::Success }, &now);
+        assert!(circuit.epoch() > last);
+        last = circuit.epoch();
+    }
+}
+
+// --- forced ---
+
+#[test]
+fn a_forced_state_holds_until_it_is_lifted() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    circuit.force_open();
+    for time in [Duration::ZERO, OPEN_FOR, OPEN_FOR * 1_000] {
+        let now = clock.at(time);
+        assert_eq!(circuit.try_acquire(&now).unwrap_err(), CircuitRejection::ForcedOpen);
+        assert!(is_excluded(&circuit, &now));
+    }
+    circuit.force_close();
+    let now = clock.at(Duration::ZERO);
+    for _ in 0..10 {
+        assert_eq!(fail(&circuit, &now), Completion::Ignored);
+    }
+    assert_eq!(circuit.state(&now), CircuitState::ForcedClosed);
+    assert!(circuit.lift());
+    assert!(!circuit.lift(), "nothing is left to lift");
+    assert_eq!(circuit.state(&now), CircuitState::Closed { failures: 0 });
+}
+
+#[test]
+fn results_in_flight_when_a_state_is_forced_are_reported_as_ignored() {
+    let clock = Clock::new();
+    let now = clock.at(Duration::ZERO);
+    for force in [PassiveHealth::force_open, PassiveHealth::force_close] {
+        let circuit = circuit(1);
+        let during = circuit.try_acquire(&now).unwrap();
+        let after = circuit.try_acquire(&now).unwrap();
+        force(&circuit);
+        assert_eq!(during.complete(Outcome::Failure, &now), Completion::Ignored);
+        circuit.lift();
+        assert_eq!(after.complete(Outcome::Failure, &now), Completion::Ignored);
+        assert_eq!(circuit.state(&now), CircuitState::Closed { failures: 0 });
+    }
+}
+
+#[test]
+fn forcing_ends_a_half_open_round() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let probe = circuit.try_acquire(&clock.at(OPEN_FOR)).unwrap();
+    circuit.force_open();
+    assert_eq!(probe.complete(Outcome::Success, &clock.at(OPEN_FOR)), Completion::Ignored);
+    assert_eq!(circuit.state(&clock.at(OPEN_FOR)), CircuitState::ForcedOpen);
+}
+
+#[test]
+fn an_attempt_past_an_open_circuit_is_never_refused_and_decides_nothing() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    fail(&circuit, &clock.at(Duration::ZERO));
+    let now = clock.at(secs(1));
+    for outcome in [Outcome::Success, Outcome::Failure, Outcome::Cancelled] {
+        let ticket = circuit.admit_forced(&now);
+        assert!(!ticket.is_probe());
+        assert_eq!(circuit.settle(ticket, outcome, &now), Completion::Ignored);
+    }
+    assert_eq!((circuit.epoch(), circuit.trips()), (1, 1));
+
+    circuit.force_open();
+    let ticket = circuit.admit_forced(&now);
+    assert_eq!(circuit.settle(ticket, Outcome::Success, &now), Completion::Ignored);
+}
+
+#[test]
+fn a_forced_attempt_that_would_be_admitted_anyway_is_like_any_other() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    let now = clock.at(Duration::ZERO);
+    let ticket = circuit.admit_forced(&now);
+    assert_eq!(circuit.settle(ticket, Outcome::Failure, &now), Completion::Tripped);
+    let probe = circuit.admit_forced(&clock.at(OPEN_FOR));
+    assert_eq!(circuit.settle(probe, Outcome::Success, &clock.at(OPEN_FOR)), Completion::Closed);
+}
+
+// --- notification ---
+
+#[test]
+fn every_change_that_is_not_time_alone_is_told_after_it_is_visible() {
+    let clock = Clock::new();
+    let circuit = Arc::new(circuit(1));
+    let told = Arc::new(AtomicU32::new(0));
+    let (listener, weak) = (Arc::clone(&told), Arc::downgrade(&circuit));
+    circuit.watch(Changes::new(Arc::new(move || {
+        listener.fetch_add(1, Ordering::Relaxed);
+        let circuit = weak.upgrade().expect("the circuit lives");
+        // A listener looks at the circuit: with a lock held here, this would never return.
+        let _ = (circuit.trips(), circuit.state(&Now::lazy()));
+    })));
+    let news = || told.swap(0, Ordering::Relaxed) > 0;
+
+    let now = clock.at(Duration::ZERO);
+    attempt(&circuit, Outcome::Success, &now);
+    assert!(!news(), "a success of a closed circuit changes nothing");
+    fail(&circuit, &now);
+    assert!(news(), "it tripped");
+    let _ = circuit.try_acquire(&now);
+    assert!(!news(), "a rejection changes nothing");
+    let later = clock.at(OPEN_FOR);
+    let probe = circuit.try_acquire(&later).unwrap();
+    assert!(news(), "the last permit is taken");
+    drop(probe);
+    assert!(news(), "a permit is back");
+    attempt(&circuit, Outcome::Success, &later);
+    assert!(news(), "it closed");
+    circuit.force_open();
+    assert!(news(), "it is forced open");
+    circuit.force_open();
+    assert!(!news(), "it was forced open already");
+    circuit.force_close();
+    assert!(news(), "it is forced closed");
+    circuit.lift();
+    assert!(news(), "it is lifted");
+}
+
+#[test]
+fn only_the_last_watcher_is_told() {
+    let circuit = circuit(1);
+    let told = Arc::new(AtomicU32::new(0));
+    let listener = Arc::clone(&told);
+    circuit.watch(Changes::new(Arc::new(move || {
+        listener.fetch_add(1, Ordering::Relaxed);
+    })));
+    circuit.watch(Changes::default());
+    circuit.force_open();
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+}
