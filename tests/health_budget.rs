@@ -141,11 +141,12 @@ fn no_sequence_of_events_exceeds_a_cap() {
 
 #[test]
 fn when_all_fail_at_once_half_stay_in_and_the_others_ask_again() {
+    use Completion::{Tripped, Withheld};
+
     let now = Clock::new().at(Duration::ZERO);
     let budget = budget(BudgetConfig::default(), 4);
     let circuits = [(); 4].map(|()| circuit(2, &budget));
     let results = circuits.each_ref().map(|circuit| (fail(circuit, &now), fail(circuit, &now)).1);
-    use Completion::{Tripped, Withheld};
     assert_eq!(results, [Tripped, Tripped, Withheld, Withheld]);
     assert_eq!(circuits[2].state(&now), CircuitState::Closed { failures: 2 });
     assert_eq!(fail(&circuits[2], &now), Withheld, "there is still no slot");

@@ -16,10 +16,13 @@ use poise::health::{
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
 const ROUND: Duration = Duration::from_secs(4);
-const NANO: Duration = Duration::from_nanos(1);
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+fn just_before(time: Duration) -> Duration {
+    time.saturating_sub(Duration::from_nanos(1))
 }
 
 fn config(failures: u32) -> CircuitConfig {
@@ -98,7 +101,7 @@ fn a_cooldown_ends_at_its_deadline_to_the_nanosecond() {
     let circuit = circuit(1);
     fail(&circuit, &clock.at(secs(5)));
     let until = Some(clock.instant(secs(15)));
-    let before = clock.at(secs(15) - NANO);
+    let before = clock.at(just_before(secs(15)));
     assert_eq!(circuit.try_acquire(&before).unwrap_err(), CircuitRejection::Open { until });
     assert!(is_excluded(&circuit, &before));
     assert_eq!(circuit.changes_at(&before), until);
@@ -127,7 +130,7 @@ fn a_constant_cooldown_is_the_same_after_every_failed_probe() {
     fail(&circuit, &clock.at(Duration::ZERO));
     for turn in 1..6 {
         let time = OPEN_FOR * turn;
-        assert!(circuit.try_acquire(&clock.at(time - NANO)).is_err());
+        assert!(circuit.try_acquire(&clock.at(just_before(time))).is_err());
         assert_eq!(fail(&circuit, &clock.at(time)), Completion::Tripped);
     }
     assert_eq!(circuit.trips(), 6);
@@ -167,7 +170,7 @@ fn a_clock_that_goes_back_keeps_an_open_circuit_open_and_panics_nowhere() {
     assert!(circuit.try_acquire(&clock.at(Duration::ZERO)).is_err());
     let probe = circuit.try_acquire(&clock.at(secs(3_610))).unwrap();
     assert_eq!(probe.complete(Outcome::Failure, &clock.at(secs(1))), Completion::Tripped);
-    assert!(circuit.try_acquire(&clock.at(secs(11) - NANO)).is_err());
+    assert!(circuit.try_acquire(&clock.at(just_before(secs(11)))).is_err());
     assert!(circuit.try_acquire(&clock.at(secs(11))).is_ok(), "ten seconds after its own trip");
 }
 
@@ -255,14 +258,14 @@ fn a_permit_that_is_never_completed_expires_and_the_endpoint_gets_another_chance
     let lost = circuit.admit(&clock.at(OPEN_FOR)).unwrap();
 
     let round_end = OPEN_FOR + ROUND;
-    assert!(circuit.try_acquire(&clock.at(round_end - NANO)).is_err());
+    assert!(circuit.try_acquire(&clock.at(just_before(round_end))).is_err());
     let until = Some(clock.instant(round_end + OPEN_FOR));
     assert_eq!(
         circuit.try_acquire(&clock.at(round_end)).unwrap_err(),
         CircuitRejection::Open { until },
         "open again for the same cooldown"
     );
-    assert!(circuit.try_acquire(&clock.at(round_end + OPEN_FOR - NANO)).is_err());
+    assert!(circuit.try_acquire(&clock.at(just_before(round_end + OPEN_FOR))).is_err());
     let probe = circuit.try_acquire(&clock.at(round_end + OPEN_FOR)).unwrap();
     assert_eq!(circuit.trips(), 1, "no failure is recorded");
 
@@ -278,7 +281,10 @@ fn an_undecided_round_repeats_a_grown_cooldown_without_growing_it() {
     fail(&circuit, &clock.at(Duration::ZERO));
     fail(&circuit, &clock.at(secs(10)));
     let _lost = circuit.admit(&clock.at(secs(30))).unwrap();
-    assert!(circuit.admit(&clock.at(secs(54) - NANO)).is_err(), "four seconds of round, twenty of cooldown");
+    assert!(
+        circuit.admit(&clock.at(just_before(secs(54)))).is_err(),
+        "four seconds of round, twenty of cooldown"
+    );
     assert!(circuit.admit(&clock.at(secs(54))).is_ok());
 }
 
@@ -286,7 +292,7 @@ fn an_undecided_round_repeats_a_grown_cooldown_without_growing_it() {
 fn a_result_at_the_deadline_of_its_round_is_too_late() {
     let clock = Clock::new();
     for (time, expected) in
-        [(OPEN_FOR + ROUND - NANO, Completion::Closed), (OPEN_FOR + ROUND, Completion::Ignored)]
+        [(just_before(OPEN_FOR + ROUND), Completion::Closed), (OPEN_FOR + ROUND, Completion::Ignored)]
     {
         let circuit = circuit(1);
         fail(&circuit, &clock.at(Duration::ZERO));

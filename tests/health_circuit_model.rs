@@ -17,6 +17,7 @@ fn holds(bytes: &[u8]) {
 
 #[test]
 fn the_circuit_agrees_with_its_model() {
+    #[expect(clippy::needless_pass_by_value, reason = "what quickcheck generates is owned")]
     fn property(bytes: Vec<u8>) -> bool {
         holds(&bytes);
         true

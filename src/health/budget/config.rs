@@ -6,7 +6,7 @@ use std::fmt;
 use super::BudgetKind;
 use super::counts::Counts;
 
-/// Holds the caps of an [`ExclusionBudget`].
+/// Holds the caps of an [`ExclusionBudget`](crate::health::ExclusionBudget).
 ///
 /// | parameter | range | default |
 /// |---|---|---|
