@@ -7,12 +7,14 @@ mod backend;
 mod candidate;
 mod changes;
 mod exclusions;
+mod hash;
 mod load;
 mod now;
 mod outcome;
 #[cfg(any(feature = "discovery", feature = "tower"))]
 #[cfg_attr(not(feature = "discovery"), allow(dead_code, reason = "each feature uses its own part of it"))]
 pub(crate) mod wakers;
+mod rng;
 mod weight;
 
 pub use self::attributes::{Attributes, Locality, Status};
@@ -20,7 +22,12 @@ pub use self::backend::Backend;
 pub use self::candidate::Candidate;
 pub use self::changes::{Changes, Listener};
 pub use self::exclusions::{Exclusion, ExclusionCounts, Exclusions};
-pub use self::load::{AdditiveLoad, AtCapacity, LoadMetric, LoadTracker, Tracked};
+pub use self::hash::{Prehashed, PrehashedBuildHasher, PrehashedHasher, StableBuildHasher, StableHasher};
+pub use self::load::{
+    AdditiveLoad, AtCapacity, InFlight, LoadMetric, LoadTracker, PeakEwma, PeakEwmaConfig, PeakEwmaError,
+    PeakEwmaTicket, Tracked, ZeroLimit,
+};
 pub use self::now::Now;
 pub use self::outcome::Outcome;
+pub use self::rng::Rng;
 pub use self::weight::{Weight, ZeroWeight};

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::core::{Now, Outcome};
 
@@ -68,6 +69,36 @@ impl LoadTracker for () {
 
     fn release(&self, (): (), _: &Now) {}
 }
+
+macro_rules! delegate_tracker {
+    ($($pointer:ty),+) => {$(
+        impl<L: LoadTracker> LoadTracker for $pointer {
+            type Ticket = L::Ticket;
+
+            fn start(&self, now: &Now) -> Result<Self::Ticket, AtCapacity> {
+                (**self).start(now)
+            }
+
+            fn responded(&self, ticket: Self::Ticket, outcome: Outcome, now: &Now) {
+                (**self).responded(ticket, outcome, now);
+            }
+
+            fn release(&self, ticket: Self::Ticket, now: &Now) {
+                (**self).release(ticket, now);
+            }
+
+            fn is_full(&self) -> bool {
+                (**self).is_full()
+            }
+
+            fn seed(&self, peers: &mut dyn Iterator<Item = &Self>, now: &Now) {
+                (**self).seed(&mut peers.map(|peer| &**peer), now);
+            }
+        }
+    )+};
+}
+
+delegate_tracker!(&L, Box<L>, Arc<L>);
 
 /// Guards one attempt on a tracker.
 ///
