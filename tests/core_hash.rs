@@ -99,7 +99,9 @@ quickcheck! {
 
     fn the_value_depends_on_the_bytes_and_not_on_how_they_are_written(seed: u64, parts: Vec<Vec<u8>>) -> bool {
         let mut split = StableHasher::with_seed(seed);
-        parts.iter().for_each(|part| split.write(part));
+        for part in &parts {
+            split.write(part);
+        }
         let whole = parts.concat();
         split.finish() == hash_of_bytes(seed, &whole) && split.finish() == twox_hash::XxHash64::oneshot(seed, &whole)
     }
@@ -107,7 +109,9 @@ quickcheck! {
     fn short_and_long_keys_meet_at_the_seam(seed: u64, extra: u8) -> bool {
         let bytes = vec![extra; 48 + usize::from(extra % 32)];
         let mut split = StableHasher::with_seed(seed);
-        bytes.iter().for_each(|&byte| split.write_u8(byte));
+        for &byte in &bytes {
+            split.write_u8(byte);
+        }
         split.finish() == twox_hash::XxHash64::oneshot(seed, &bytes)
     }
 }

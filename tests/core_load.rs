@@ -27,6 +27,10 @@ impl Clock {
         Now::at(self.0 + duration)
     }
 
+    fn before(self, duration: Duration) -> Now {
+        Now::at(self.0.checked_sub(duration).unwrap())
+    }
+
     fn millis(self, millis: u64) -> Now {
         self.after(Duration::from_millis(millis))
     }
@@ -301,7 +305,9 @@ fn load_is_latency_times_attempts_pending_and_one() {
     let idle = load.measure(&clock.secs(0));
     let guards: Vec<_> = (0..3).map(|_| Tracked::start(&load, &clock.secs(0)).unwrap()).collect();
     assert_close(load.measure(&clock.secs(0)), 4.0 * idle, "three pending");
-    guards.into_iter().for_each(|guard| guard.complete(Outcome::Cancelled, &clock.secs(0)));
+    for guard in guards {
+        guard.complete(Outcome::Cancelled, &clock.secs(0));
+    }
     assert_close(load.measure(&clock.secs(0)), idle, "none pending");
 }
 
@@ -324,12 +330,12 @@ fn a_clock_that_goes_back_decays_nothing_and_breaks_nothing() {
     let clock = Clock::new();
     let load = PeakEwma::new_at(&clock.secs(1000));
     attempt(&load, Outcome::Success, &clock.secs(1000), &clock.secs(1001));
-    let back = Now::at(clock.0 - Duration::from_secs(1 << 19));
+    let back = clock.before(Duration::from_secs(1 << 19));
     assert_close(estimate(&load, &back), 1.0e9, "read before it was learned");
     attempt(&load, Outcome::Success, &clock.secs(1001), &back);
     assert_close(estimate(&load, &clock.secs(1001)), 1.0e9, "an answer before its question took no time");
     attempt(&load, Outcome::Failure, &clock.secs(1001), &back);
-    assert_eq!(load.consecutive_failures(&Now::at(back.instant() - Duration::from_secs(100))), 1);
+    assert_eq!(load.consecutive_failures(&clock.before(Duration::from_secs((1 << 19) + 100))), 1);
     let hung = Tracked::start(&load, &clock.secs(1001)).unwrap();
     assert_close(estimate(&load, &back), 1.0e9, "a witness from the future has no age");
     hung.complete(Outcome::Cancelled, &back);

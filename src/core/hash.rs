@@ -155,7 +155,7 @@ impl StableBuildHasher {
 
     /// Returns the seed.
     #[must_use]
-    pub const fn seed(&self) -> u64 {
+    pub const fn seed(self) -> u64 {
         self.seed
     }
 }

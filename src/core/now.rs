@@ -1,6 +1,7 @@
 //! The one instant of a pick or an attempt.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Holds the instant at which a pick or an attempt happens.
@@ -21,25 +22,28 @@ use std::time::{Duration, Instant};
 /// assert_eq!(Now::at(start).since(now.instant()), Duration::ZERO);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Now(Cell<Option<Instant>>);
+pub struct Now {
+    instant: Cell<Option<Instant>>,
+    nanos: Cell<Option<u64>>,
+}
 
 impl Now {
     /// Makes a time that is read from the system's clock when it is first needed.
     #[must_use]
     pub const fn lazy() -> Self {
-        Self(Cell::new(None))
+        Self { instant: Cell::new(None), nanos: Cell::new(None) }
     }
 
     /// Makes a time that is fixed.
     #[must_use]
     pub const fn at(instant: Instant) -> Self {
-        Self(Cell::new(Some(instant)))
+        Self { instant: Cell::new(Some(instant)), nanos: Cell::new(None) }
     }
 
     /// Returns the instant; the first call of a lazy one reads the clock.
     #[must_use]
     pub fn instant(&self) -> Instant {
-        self.0.get().unwrap_or_else(|| self.read())
+        self.instant.get().unwrap_or_else(|| self.read())
     }
 
     /// Returns how long ago `earlier` was, zero when it lies ahead.
@@ -54,11 +58,32 @@ impl Now {
         self.instant() >= deadline
     }
 
+    /// Returns the nanoseconds since the first instant that this process asked about; earlier instants are negative.
+    ///
+    /// The number wraps, so it is for differences and not for order. It is worked out once, as a policy that compares loads
+    /// asks for it again and again, and the arithmetic of instants costs more than the rest of a comparison.
+    #[inline]
+    pub(crate) fn nanos(&self) -> u64 {
+        self.nanos.get().unwrap_or_else(|| self.count_nanos())
+    }
+
+    fn count_nanos(&self) -> u64 {
+        static BASE: OnceLock<Instant> = OnceLock::new();
+        let instant = self.instant();
+        let base = *BASE.get_or_init(|| instant);
+        let nanos = match instant.checked_duration_since(base) {
+            Some(after) => whole_nanos(after),
+            None => whole_nanos(base.saturating_duration_since(instant)).wrapping_neg(),
+        };
+        self.nanos.set(Some(nanos));
+        nanos
+    }
+
     #[cold]
     #[expect(clippy::disallowed_methods, reason = "the one place of the core that owns a clock")]
     fn read(&self) -> Instant {
         let instant = Instant::now();
-        self.0.set(Some(instant));
+        self.instant.set(Some(instant));
         instant
     }
 }
@@ -67,4 +92,8 @@ impl From<Instant> for Now {
     fn from(instant: Instant) -> Self {
         Self::at(instant)
     }
+}
+
+fn whole_nanos(duration: Duration) -> u64 {
+    duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(duration.subsec_nanos()))
 }

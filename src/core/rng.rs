@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// Draws random numbers through a shared reference.
 ///
 /// [`Rng::thread`] uses a generator of each thread, seeded at random: no contention, no reproduction. [`Rng::seeded`] is
-/// one atomic counter behind Steele, Lea and Flood's SplitMix64 ("Fast splittable pseudorandom number generators",
+/// one atomic counter behind Steele, Lea and Flood's `SplitMix64` ("Fast splittable pseudorandom number generators",
 /// OOPSLA 2014): its draws are the same in every run, in the order in which they are drawn, and all threads that share it
 /// write one word. Neither is for secrets.
 ///

@@ -21,6 +21,7 @@ impl Pending {
         Self { count: AtomicU64::new(0), limit }
     }
 
+    #[inline]
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -1,37 +1,17 @@
-//! Instants as numbers that fit an atomic.
-
-use std::sync::OnceLock;
-use std::time::Instant;
-
-use crate::core::Now;
-
-/// Counts nanoseconds from the first instant that any tracker of this process saw; earlier instants are negative.
-///
-/// The number is to be compared modulo 2^64 and never for order: see [`since`].
-pub(super) fn nanos(now: &Now) -> u64 {
-    static BASE: OnceLock<Instant> = OnceLock::new();
-    let instant = now.instant();
-    let base = *BASE.get_or_init(|| instant);
-    match instant.checked_duration_since(base) {
-        Some(after) => whole_nanos(after),
-        None => whole_nanos(base.saturating_duration_since(instant)).wrapping_neg(),
-    }
-}
+//! Differences of times that wrap.
 
 /// Returns the nanoseconds from `earlier` to `now`, zero when time went back.
+#[inline]
 pub(super) fn since(earlier: u64, now: u64) -> u64 {
     forward(now.wrapping_sub(earlier), 64)
 }
 
 /// Reads the low `bits` of a wrapped difference of two times as a length, zero when it is negative.
 #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "the sign is what is asked for")]
+#[inline]
 pub(super) fn forward(difference: u64, bits: u32) -> u64 {
     let unused = 64 - bits;
     (((difference << unused) as i64) >> unused).max(0) as u64
-}
-
-fn whole_nanos(duration: std::time::Duration) -> u64 {
-    duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(duration.subsec_nanos()))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,6 +1,7 @@
 //! The latency, and when it was last learned.
 
 use super::clock;
+use super::decay::Rate;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Holds a latency and its date in one word, so that nobody ever pairs one with the date of another.
@@ -22,26 +23,18 @@ const ONE: u64 = 1.0_f64.to_bits();
 const LONGEST: f64 = 9.0e18;
 const HALF: u64 = 1 << (DROPPED_FRACTION_BITS - 1);
 
-/// How much is forgotten per tick: the length of a tick divided by tau.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rate(f64);
-
-impl Rate {
-    pub(super) fn from_tau(nanos: u64) -> Self {
-        Self((1_u64 << TICK_SHIFT) as f64 / nanos.max(1) as f64)
-    }
-
-    fn kept_after(self, ticks: u64) -> f64 {
-        if ticks == 0 { 1.0 } else { (-(ticks as f64) * self.0).exp() }
-    }
-}
-
 impl Estimate {
     pub(super) fn new(latency: f64, now: u64) -> Self {
         Self(AtomicU64::new(pack(encode(latency, HALF), now >> TICK_SHIFT)))
     }
 
+    /// Returns how fast estimates decay with this tau, in nanoseconds.
+    pub(super) fn rate(tau: u64) -> Rate {
+        Rate::new(1 << TICK_SHIFT, tau)
+    }
+
     /// Returns the latency in nanoseconds as it has decayed by `now`.
+    #[inline]
     pub(super) fn project(&self, now: u64, rate: Rate) -> f64 {
         projected(self.0.load(Ordering::Relaxed), now, rate)
     }
@@ -86,6 +79,7 @@ impl Estimate {
     }
 }
 
+#[inline]
 fn projected(word: u64, now: u64, rate: Rate) -> f64 {
     decode(word) * rate.kept_after(ticks_since(word, now))
 }
@@ -99,10 +93,12 @@ fn encode(latency: f64, carry: u64) -> u64 {
     (latency.clamp(1.0, LONGEST).to_bits() - ONE + carry) >> DROPPED_FRACTION_BITS
 }
 
+#[inline]
 fn decode(word: u64) -> f64 {
     f64::from_bits(((word >> DATE_BITS) << DROPPED_FRACTION_BITS) + ONE)
 }
 
+#[inline]
 fn ticks_since(word: u64, now: u64) -> u64 {
     clock::forward((now >> TICK_SHIFT).wrapping_sub(word), DATE_BITS)
 }
@@ -137,7 +133,7 @@ mod tests {
 
     #[test]
     fn many_small_blends_add_up_to_the_right_distance() {
-        let rate = Rate::from_tau(10_000_000_000);
+        let rate = Estimate::rate(10_000_000_000);
         let estimate = Estimate::new(1.0e8, 0);
         let mut now = 0;
         for _ in 0..200_000 {
@@ -151,7 +147,7 @@ mod tests {
 
     #[test]
     fn dates_wrap_without_a_jump() {
-        let rate = Rate::from_tau(10_000_000_000);
+        let rate = Estimate::rate(10_000_000_000);
         let before = (DATE_MASK << TICK_SHIFT) - 1;
         let estimate = Estimate::new(1.0e6, before);
         let kept = estimate.project(before + 10_000_000_000, rate) / 1.0e6;

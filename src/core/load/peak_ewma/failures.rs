@@ -19,6 +19,7 @@ impl Failures {
         Self(AtomicU64::new(0))
     }
 
+    #[inline]
     pub(super) fn project(&self, now: u64, tau: u64) -> u32 {
         match self.0.load(Ordering::Relaxed) {
             0 => 0,

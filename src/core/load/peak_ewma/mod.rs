@@ -2,11 +2,12 @@
 //!
 //! [`PeakEwma`] is the tracker, [`PeakEwmaConfig`] its settings. Inside, each idea is one word that is complete in itself
 //! and changed as a whole: the dated `estimate` of the latency, the dated streak of `failures`, and the `witness` whose
-//! age bounds the latency from below. All of them and the settings fit one cache line. `clock` turns instants into
-//! numbers.
+//! age bounds the latency from below. All of them and the settings fit one cache line. `clock` compares times that
+//! wrap, and `decay` is the exponential.
 
 mod clock;
 mod config;
+mod decay;
 mod estimate;
 mod failures;
 mod tracker;

@@ -56,6 +56,7 @@ impl Witness {
     }
 
     /// Returns the age of the witness in nanoseconds, zero when there is none.
+    #[inline]
     pub(super) fn age(&self, now: u64) -> u64 {
         let word = self.0.load(Ordering::Acquire);
         if !is_present(word) {
@@ -66,6 +67,7 @@ impl Witness {
     }
 }
 
+#[inline]
 fn is_present(word: u64) -> bool {
     word & 1 == 1
 }
