@@ -37,11 +37,10 @@ impl Rate {
     pub(super) fn kept_after(self, ticks: u64) -> f64 {
         let halvings = ticks.saturating_mul(self.0);
         let whole = (halvings >> FRACTION_BITS).min(1000);
-        let f = f64::from_bits(1.0_f64.to_bits() | halvings & FRACTION_MASK) - 1.0;
-        let [a, b, c, d, e] = BEND;
-        let square = f * f;
-        let bend = (a + b * f) + square * ((c + d * f) + square * e);
-        let share = 1.0 - 0.5 * f + (f - square) * bend;
+        let rest = f64::from_bits(1.0_f64.to_bits() | halvings & FRACTION_MASK) - 1.0;
+        let square = rest * rest;
+        let bend = (BEND[0] + BEND[1] * rest) + square * ((BEND[2] + BEND[3] * rest) + square * BEND[4]);
+        let share = 1.0 - 0.5 * rest + (rest - square) * bend;
         f64::from_bits(share.to_bits() - (whole << FRACTION_BITS))
     }
 }
