@@ -1,26 +1,48 @@
 //! Selection: candidates, views, policies and loads. No runtime, no async, no I/O.
 //!
-//! A [`Candidate`] is a member of the set that is chosen from; [`Backend`] is the ready-made one.
+//! A [`Candidate`] is a member of the set that is chosen from; [`Backend`] is the ready-made one. A [`View`] joins the
+//! candidates of one pick with everything that limits the choice, and a [`Policy`] turns it into a [`Selection`], or into a
+//! [`PickError`] that says precisely why there is none.
+//!
+//! Whoever keeps a pool prepares it once per membership: the policy's table ([`Prepared`]) and the [`Eligibility`], which is
+//! flipped at transitions. Picks then take constant time, whatever the number of members and the part of them that is
+//! excluded. A plain slice works just as well, only slower.
+//!
+//! Attempts feed back through a [`LoadTracker`], with an [`Outcome`]. Time is an argument: a [`Now`] is one instant for one
+//! decision.
 
+mod attempted;
 mod attributes;
 mod backend;
 mod candidate;
 mod changes;
+mod eligibility;
+mod error;
 mod exclusions;
 mod hash;
+#[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
+pub(crate) mod histogram;
 mod load;
 mod now;
 mod outcome;
-#[cfg(any(feature = "discovery", feature = "tower"))]
-#[cfg_attr(not(feature = "discovery"), allow(dead_code, reason = "each feature uses its own part of it"))]
-pub(crate) mod wakers;
+pub mod policy;
+mod prepared;
 mod rng;
+mod selection;
+#[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
+pub(crate) mod striped;
+mod view;
+#[cfg(feature = "discovery")]
+pub(crate) mod wakers;
 mod weight;
 
+pub use self::attempted::Attempted;
 pub use self::attributes::{Attributes, Locality, Status};
 pub use self::backend::Backend;
 pub use self::candidate::Candidate;
 pub use self::changes::{Changes, Listener};
+pub use self::eligibility::Eligibility;
+pub use self::error::PickError;
 pub use self::exclusions::{Exclusion, ExclusionCounts, Exclusions};
 pub use self::hash::{Prehashed, PrehashedBuildHasher, PrehashedHasher, StableBuildHasher, StableHasher};
 pub use self::load::{
@@ -29,5 +51,9 @@ pub use self::load::{
 };
 pub use self::now::Now;
 pub use self::outcome::Outcome;
+pub use self::policy::{Policy, PolicyExt, Prepare};
+pub use self::prepared::{Prepared, Table};
 pub use self::rng::Rng;
+pub use self::selection::{InvalidSelection, Selection};
+pub use self::view::{Pair, View};
 pub use self::weight::{Weight, ZeroWeight};

@@ -1,0 +1,77 @@
+//! The traits that every policy implements.
+
+use std::sync::Arc;
+
+use crate::core::{PickError, Prepared, Selection, View};
+
+/// Computes what a policy wants of a membership, ahead of its picks.
+///
+/// The default wants nothing. It is a trait of its own because it does not depend on the key.
+pub trait Prepare<C> {
+    /// Builds the table for the slots of `view`. `previous` is what the policy prepared for the membership before, from
+    /// which it may take what is still right.
+    ///
+    /// # Errors
+    ///
+    /// A [`PickError`] when the policy cannot work on this membership at all. Whoever keeps the pool then keeps what it
+    /// had.
+    fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+        let _ = (view, previous);
+        Ok(Prepared::none())
+    }
+}
+
+/// Chooses one candidate of a view for a request with a key.
+///
+/// Policies that do not look at the key take any. References, boxes and `Arc`s of a policy are policies.
+pub trait Policy<C, K: ?Sized = ()>: Prepare<C> {
+    /// Chooses among what `view` offers.
+    ///
+    /// # Errors
+    ///
+    /// A [`PickError`] that says precisely why nobody can be chosen.
+    fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError>;
+
+    /// Chooses among all `candidates`, now.
+    ///
+    /// # Errors
+    ///
+    /// As [`pick_from`](Self::pick_from).
+    fn pick(&self, candidates: &[C], key: &K) -> Result<Selection, PickError> {
+        self.pick_from(&View::new(candidates), key)
+    }
+}
+
+/// Adds conveniences to every policy.
+pub trait PolicyExt<C, K: ?Sized>: Policy<C, K> {
+    /// Chooses among `candidates` and returns the candidate itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Policy::pick_from`]; [`PickError::InconsistentTopology`] when the policy names a candidate that does not
+    /// exist.
+    fn choose<'a>(&self, candidates: &'a [C], key: &K) -> Result<&'a C, PickError> {
+        let selection = self.pick(candidates, key)?;
+        candidates.get(selection.index()).ok_or(PickError::InconsistentTopology)
+    }
+}
+
+impl<C, K: ?Sized, P: Policy<C, K> + ?Sized> PolicyExt<C, K> for P {}
+
+macro_rules! delegate_policy {
+    ($($pointer:ty),+) => {$(
+        impl<C, P: Prepare<C> + ?Sized> Prepare<C> for $pointer {
+            fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+                (**self).prepare(view, previous)
+            }
+        }
+
+        impl<C, K: ?Sized, P: Policy<C, K> + ?Sized> Policy<C, K> for $pointer {
+            fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
+                (**self).pick_from(view, key)
+            }
+        }
+    )+};
+}
+
+delegate_policy!(&P, Box<P>, Arc<P>);

@@ -1,0 +1,176 @@
+//! The policy.
+
+use super::PriorityConfig;
+use super::table::{Level, PriorityTable};
+use crate::core::{Candidate, ExclusionCounts, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
+
+/// Says how [`PriorityFailover`] came to its selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a decision does nothing until something is dispatched to it"]
+pub struct PriorityDecision {
+    /// The candidate.
+    pub selection: Selection,
+    /// The priority of its level.
+    pub level: u32,
+    /// Whether its level is in panic, so that the verdicts of health were overridden.
+    pub panic: bool,
+}
+
+/// Chooses a level by how healthy the levels are, and then a member of it by an inner policy.
+///
+/// Members with the lowest [`priority`](Candidate::priority) form the first level. As long as it is healthy enough it gets
+/// all the traffic; as it weakens, the next ones get the part that it cannot carry:
+///
+/// 1. The health of a level is `min(100, overprovisioning * healthy / total)`, in weights; at least 1 while anybody in it
+///    is eligible.
+/// 2. Each level in turn gets `health * 100 / min(100, sum of healths)` percent of the traffic until all is given out;
+///    what rounding leaves goes to the first level that has any health.
+/// 3. When the healths do not add up to 100, a level whose healthy part is below the panic threshold is in panic, and does
+///    what [`PanicMode`](super::PanicMode) says. When every level is, each gets traffic by the weight of its members.
+/// 4. A level is drawn by these percentages. If nobody in it can be chosen, because all were tried before, say, the others
+///    are asked in order.
+///
+/// Whether the healths add up, and whether a level is below the threshold, is decided without rounding. Levels may be
+/// nested: the inner policy may be a `PriorityFailover` over another property.
+///
+/// Source: Envoy, "Priority levels" and "Panic threshold".
+///
+/// # Complexity
+///
+/// On a prepared view, the number of levels plus a pick of the inner policy. Without one, a scan of all candidates.
+///
+/// # Allocation
+///
+/// None per pick on a prepared view.
+///
+/// # Membership changes
+///
+/// Levels are sorted anew; each level hands the inner policy what it had prepared before.
+///
+/// # Examples
+///
+/// ```
+/// use poise::core::policy::{PriorityFailover, RoundRobin};
+/// use poise::core::{Backend, Policy, Status};
+///
+/// let policy = PriorityFailover::new(RoundRobin::new());
+/// let primary = Backend::new("primary");
+/// let standby = Backend::new("standby").with_priority(1);
+/// assert_eq!(policy.pick(&[primary.clone(), standby.clone()], &())?.index(), 0);
+/// assert_eq!(policy.pick(&[primary.with_status(Status::Draining), standby], &())?.index(), 1);
+/// # Ok::<(), poise::core::PickError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PriorityFailover<P> {
+    inner: P,
+    config: PriorityConfig,
+    rng: Rng,
+}
+
+impl<P> PriorityFailover<P> {
+    /// Makes the policy around an inner one, with the default configuration.
+    pub fn new(inner: P) -> Self {
+        Self { inner, config: PriorityConfig::default(), rng: Rng::default() }
+    }
+
+    /// Sets when levels spill and when they panic.
+    #[must_use]
+    pub fn with_config(self, config: PriorityConfig) -> Self {
+        Self { config, ..self }
+    }
+
+    /// Makes the draw of levels reproducible.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { rng: Rng::seeded(seed), ..self }
+    }
+
+    /// Chooses as [`Policy::pick_from`] does, and says how.
+    ///
+    /// # Errors
+    ///
+    /// As [`Policy::pick_from`].
+    pub fn decide<C, K>(&self, view: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
+        if view.is_empty() {
+            return Err(PickError::Empty);
+        }
+        if let Some(table) = view.table::<PriorityTable>() {
+            return self.decide_by(table, view, key);
+        }
+        let table = PriorityTable::new(view, self.config, |_, _| Ok(Prepared::none()))?;
+        self.decide_by(&table, view, key)
+    }
+
+    fn decide_by<C, K>(
+        &self,
+        table: &PriorityTable,
+        view: &View<'_, C>,
+        key: &K,
+    ) -> Result<PriorityDecision, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
+        // One to a hundred.
+        let x = u32::try_from(self.rng.below(100)).map_or(100, |x| x + 1);
+        let drawn = table.level_at(x);
+        let mut counts = ExclusionCounts::default();
+        let mut rejected = false;
+        let others = (0..table.levels.len()).filter(|level| *level != drawn);
+        for level in std::iter::once(drawn).chain(others).filter_map(|level| table.levels.get(level)) {
+            if level.is_panic() && table.fails_closed() && !view.is_panic() {
+                rejected = true;
+                counts.merge(&reasons(view.inner(&level.scope).refuse()));
+                continue;
+            }
+            match self.pick_in(level, view, key) {
+                Ok(decision) => return Ok(decision),
+                Err(PickError::NoEligible(found)) => counts.merge(&found),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(if rejected { PickError::PanicRejected(counts) } else { PickError::NoEligible(counts) })
+    }
+
+    fn pick_in<C, K>(&self, level: &Level, view: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
+        let inner = view.inner(&level.scope);
+        let inner = if level.is_panic() { inner.in_panic() } else { inner };
+        let selection = self.inner.pick_from(&inner, key)?;
+        Ok(PriorityDecision { selection, level: level.priority, panic: inner.is_panic() })
+    }
+}
+
+fn reasons(error: PickError) -> ExclusionCounts {
+    match error {
+        PickError::NoEligible(counts) => counts,
+        _ => ExclusionCounts::default(),
+    }
+}
+
+impl<C: Candidate, P: Prepare<C>> Prepare<C> for PriorityFailover<P> {
+    fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+        let earlier = previous.and_then(Prepared::earlier::<PriorityTable>);
+        let table = PriorityTable::new(view, self.config, |priority, positions| {
+            let level = View::new(view.candidates()).within(positions).with_now(view.now());
+            self.inner.prepare(&level, earlier.and_then(|table| table.prepared_for(priority)))
+        })?;
+        Ok(Prepared::new(view.len(), table))
+    }
+}
+
+impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for PriorityFailover<P> {
+    fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
+        self.decide(view, key).map(|decision| decision.selection)
+    }
+}

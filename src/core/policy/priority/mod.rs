@@ -1,0 +1,9 @@
+//! Failover between levels.
+
+mod config;
+mod failover;
+mod plan;
+mod table;
+
+pub use self::config::{PanicMode, PriorityConfig, PriorityConfigError};
+pub use self::failover::{PriorityDecision, PriorityFailover};

@@ -1,0 +1,286 @@
+//! The ways in which policies read a view.
+
+use super::View;
+use super::memo::Memo;
+use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
+
+/// Holds two distinct eligible candidates, or the only one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// One candidate.
+    pub first: Selection,
+    /// Another one, if there is one.
+    pub second: Option<Selection>,
+}
+
+impl<'a, C: Candidate> View<'a, C> {
+    /// Finds the first eligible candidate at or after `start`, counted in slots and wrapping around.
+    ///
+    /// # Errors
+    ///
+    /// [`PickError::Empty`] or [`PickError::NoEligible`].
+    ///
+    /// # Complexity
+    ///
+    /// With an eligibility, the distance to the next eligible slot divided by 64; otherwise that distance.
+    pub fn first_from(&self, start: usize) -> Result<Selection, PickError> {
+        self.first_slot_from(start, &mut Memo::new()).map(|slot| self.select(slot))
+    }
+
+    /// Draws one eligible candidate, all with the same chance.
+    ///
+    /// # Errors
+    ///
+    /// [`PickError::Empty`] or [`PickError::NoEligible`].
+    ///
+    /// # Complexity
+    ///
+    /// Constant with an eligibility. Otherwise constant while a fair part of the candidates is eligible, and one scan when
+    /// several draws missed.
+    pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
+        let mut memo = Memo::new();
+        match self.draw(rng, &mut memo) {
+            Some(slot) => Ok(self.select(slot)),
+            None => self.scan(rng, &memo).map(|(slot, _)| self.select(slot)),
+        }
+    }
+
+    /// Draws two distinct eligible candidates, all pairs with the same chance; only one when there is only one.
+    ///
+    /// # Errors
+    ///
+    /// [`PickError::Empty`] or [`PickError::NoEligible`].
+    ///
+    /// # Complexity
+    ///
+    /// As for [`uniform`](Self::uniform).
+    pub fn pair(&self, rng: &Rng) -> Result<Pair, PickError> {
+        let mut memo = Memo::new();
+        if let Some((first, second)) = self.draw_both(rng, &mut memo) {
+            return Ok(Pair { first: self.select(first), second: Some(self.select(second)) });
+        }
+        let Some(first) = self.draw_known(rng, &mut memo) else {
+            let (first, second) = self.scan(rng, &memo)?;
+            return Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) });
+        };
+        let only = self.hint().is_some_and(|hint| hint.count() == 1);
+        let second =
+            if only { None } else { self.draw(rng, &mut memo).or_else(|| self.scan_others(rng, &memo)) };
+        Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) })
+    }
+
+    /// Finds the eligible candidate for which `cost` is least; ties are broken by chance. Not-a-number counts as infinite.
+    ///
+    /// `cost` is called once for each eligible candidate.
+    ///
+    /// # Errors
+    ///
+    /// [`PickError::Empty`] or [`PickError::NoEligible`].
+    ///
+    /// # Complexity
+    ///
+    /// One scan.
+    pub fn least(&self, rng: &Rng, mut cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
+        let mut counts = ExclusionCounts::default();
+        let mut best: Option<(usize, f64)> = None;
+        let mut ties = 1;
+        for slot in 0..self.len() {
+            let exclusions = self.exclusions_at(slot);
+            let Some(candidate) = self.candidate(slot).filter(|_| exclusions.is_empty()) else {
+                counts.add(exclusions);
+                continue;
+            };
+            let found = sane(cost(candidate));
+            match best {
+                Some((_, least)) if found > least => {}
+                Some((_, least)) if found < least => (best, ties) = (Some((slot, found)), 1),
+                Some(_) => {
+                    ties += 1;
+                    if rng.below(ties) == 0 {
+                        best = Some((slot, found));
+                    }
+                }
+                None => best = Some((slot, found)),
+            }
+        }
+        best.map(|(slot, _)| self.select(slot)).ok_or_else(|| self.refusal(counts))
+    }
+
+    /// Lists the eligible candidates with their positions. Each is sampled when the iterator reaches it.
+    pub fn eligible(&self) -> impl Iterator<Item = (Selection, &'a C)> + '_ {
+        (0..self.len()).filter_map(|slot| {
+            let candidate = self.candidate(slot)?;
+            self.exclusions_at(slot).is_empty().then(|| (self.select(slot), candidate))
+        })
+    }
+
+    /// Says precisely why nobody can be chosen: what a policy returns that found nobody.
+    ///
+    /// # Complexity
+    ///
+    /// One scan.
+    #[must_use]
+    pub fn refuse(&self) -> PickError {
+        let mut counts = ExclusionCounts::default();
+        (0..self.len()).for_each(|slot| counts.add(self.exclusions_at(slot)));
+        self.refusal(counts)
+    }
+
+    /// Selects the candidate at `slot`.
+    pub fn select(&self, slot: usize) -> Selection {
+        Selection::new(self.position(slot)).in_panic(self.is_panic())
+    }
+
+    /// As [`first_from`](Self::first_from), as a slot, knowing what has been sampled before.
+    pub(crate) fn first_slot_from(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
+        let members = self.len();
+        let start = if start < members { start } else { 0 };
+        if let Some(hint) = self.hint() {
+            let mut at = start;
+            let mut wrapped = false;
+            while !memo.is_full() {
+                match hint.next_from(at) {
+                    Some(slot) if wrapped && slot >= start => break,
+                    Some(slot) => {
+                        if self.try_slot(slot, memo) {
+                            return Ok(slot);
+                        }
+                        at = slot + 1;
+                    }
+                    None if wrapped => break,
+                    None => (at, wrapped) = (0, true),
+                }
+            }
+        }
+        let mut counts = ExclusionCounts::default();
+        for slot in (start..members).chain(0..start) {
+            let exclusions = self.sample(slot, memo);
+            if exclusions.is_empty() {
+                return Ok(slot);
+            }
+            counts.add(exclusions);
+        }
+        Err(self.refusal(counts))
+    }
+
+    /// Samples `slot` unless that was done before, keeps the sample, and tells whether the candidate may be chosen. The
+    /// caller has seen that `memo` is not full.
+    pub(crate) fn try_slot(&self, slot: usize, memo: &mut Memo) -> bool {
+        if let Some(exclusions) = memo.get(slot) {
+            return exclusions.is_empty();
+        }
+        let exclusions = self.exclusions_at(slot);
+        memo.keep(slot, exclusions);
+        exclusions.is_empty()
+    }
+
+    /// Draws two at once, the common case; what was sampled and of no use stays in `memo`.
+    fn draw_both(&self, rng: &Rng, memo: &mut Memo) -> Option<(usize, usize)> {
+        let (first, second) = match self.hint() {
+            Some(hint) => {
+                let count = hint.count();
+                let (first, second) = if count < 2 { return None } else { rng.pair(count) };
+                (hint.nth(first), hint.nth(second))
+            }
+            None if self.len() < 2 => return None,
+            None => rng.pair(self.len()),
+        };
+        let exclusions = (self.exclusions_at(first), self.exclusions_at_unless(second, first));
+        if exclusions == (Exclusions::NONE, Some(Exclusions::NONE)) {
+            return Some((first, second));
+        }
+        memo.keep(first, exclusions.0);
+        if let Some(other) = exclusions.1 {
+            memo.keep(second, other);
+        }
+        None
+    }
+
+    /// Two places of a permutation that is being changed may show the same slot for a moment.
+    fn exclusions_at_unless(&self, slot: usize, same: usize) -> Option<Exclusions> {
+        (slot != same).then(|| self.exclusions_at(slot))
+    }
+
+    /// Takes an eligible one that has been sampled already, or draws.
+    fn draw_known(&self, rng: &Rng, memo: &mut Memo) -> Option<usize> {
+        memo.eligible().or_else(|| self.draw(rng, memo))
+    }
+
+    /// Draws until an eligible candidate is found that is not in `memo`, which keeps every sample, or until `memo` is
+    /// full.
+    fn draw(&self, rng: &Rng, memo: &mut Memo) -> Option<usize> {
+        for _ in 0..super::memo::SAMPLES {
+            let slot = match self.hint() {
+                Some(hint) => match hint.count() {
+                    0 => return None,
+                    count => hint.nth(rng.below(count)),
+                },
+                None if self.is_empty() => return None,
+                None => rng.below(self.len()),
+            };
+            if memo.is_full() {
+                return None;
+            }
+            if memo.get(slot).is_none() {
+                let exclusions = self.exclusions_at(slot);
+                memo.keep(slot, exclusions);
+                if exclusions.is_empty() {
+                    return Some(slot);
+                }
+            }
+        }
+        None
+    }
+
+    /// Scans all candidates and draws up to two of the eligible ones.
+    fn scan(&self, rng: &Rng, memo: &Memo) -> Result<(usize, Option<usize>), PickError> {
+        let mut counts = ExclusionCounts::default();
+        let mut drawn = [None; 2];
+        let mut seen = 0;
+        for slot in 0..self.len() {
+            let exclusions = self.sample(slot, memo);
+            if !exclusions.is_empty() {
+                counts.add(exclusions);
+                continue;
+            }
+            seen += 1;
+            if seen <= 2 {
+                drawn[seen - 1] = Some(slot);
+            } else if let Some(place) = drawn.get_mut(rng.below(seen)) {
+                *place = Some(slot);
+            }
+        }
+        if drawn[1].is_some() && rng.coin() {
+            drawn.swap(0, 1);
+        }
+        drawn[0].map(|slot| (slot, drawn[1])).ok_or_else(|| self.refusal(counts))
+    }
+
+    /// Scans the candidates that have not been sampled and draws one of the eligible ones.
+    fn scan_others(&self, rng: &Rng, memo: &Memo) -> Option<usize> {
+        let mut drawn = None;
+        let mut seen = 0;
+        for slot in 0..self.len() {
+            if memo.get(slot).is_none() && self.exclusions_at(slot).is_empty() {
+                seen += 1;
+                if rng.below(seen) == 0 {
+                    drawn = Some(slot);
+                }
+            }
+        }
+        drawn
+    }
+
+    pub(crate) fn refusal(&self, counts: ExclusionCounts) -> PickError {
+        if self.is_empty() { PickError::Empty } else { PickError::NoEligible(counts) }
+    }
+
+    pub(crate) fn sample(&self, slot: usize, memo: &Memo) -> Exclusions {
+        memo.get(slot).unwrap_or_else(|| self.exclusions_at(slot))
+    }
+}
+
+/// Makes a cost comparable.
+fn sane(cost: f64) -> f64 {
+    if cost.is_nan() { f64::INFINITY } else { cost }
+}

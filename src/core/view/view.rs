@@ -1,0 +1,238 @@
+//! The view and its parts.
+
+use std::fmt;
+use std::time::Instant;
+
+use super::Scope;
+use crate::core::{
+    Attempted, Candidate, Eligibility, Exclusion, Exclusions, InvalidSelection, Now, Prepared, Selection,
+    Table,
+};
+
+/// Joins the candidates of one pick with everything that limits the choice among them.
+///
+/// ```
+/// use poise::core::policy::Random;
+/// use poise::core::{Attempted, Backend, Policy, View};
+///
+/// let backends = ["a", "b"].map(Backend::new);
+/// let tried = Attempted::from_iter([0]);
+/// let view = View::new(&backends).avoiding(&tried);
+/// assert_eq!(Random::new().pick_from(&view, &())?.index(), 1);
+/// # Ok::<(), poise::core::PickError>(())
+/// ```
+pub struct View<'a, C> {
+    candidates: &'a [C],
+    scope: Option<&'a [u32]>,
+    attempted: Option<&'a Attempted>,
+    prepared: Option<&'a Prepared>,
+    eligibility: Option<&'a Eligibility>,
+    time: Time<'a>,
+    panic: bool,
+}
+
+/// A time of its own, or the one that the dispatcher shares with all parts of one attempt.
+enum Time<'a> {
+    Own(Now),
+    Shared(&'a Now),
+}
+
+impl<'a, C> View<'a, C> {
+    /// Makes a view of all candidates, at a time that is read when it is first needed.
+    #[must_use]
+    pub const fn new(candidates: &'a [C]) -> Self {
+        Self {
+            candidates,
+            scope: None,
+            attempted: None,
+            prepared: None,
+            eligibility: None,
+            time: Time::Own(Now::lazy()),
+            panic: false,
+        }
+    }
+
+    /// Limits the view to the candidates at these positions, which ascend.
+    ///
+    /// What was prepared for another set of candidates is dropped. A position that is out of range counts as
+    /// [`OutOfScope`](Exclusion::OutOfScope).
+    #[must_use]
+    pub fn within(self, positions: &'a [u32]) -> Self {
+        Self { scope: Some(positions), prepared: None, eligibility: None, ..self }
+    }
+
+    /// Avoids what the request has tried already.
+    #[must_use]
+    pub fn avoiding(self, attempted: &'a Attempted) -> Self {
+        Self { attempted: Some(attempted), ..self }
+    }
+
+    /// Fixes the time.
+    #[must_use]
+    pub fn at(self, instant: Instant) -> Self {
+        Self { time: Time::Own(Now::at(instant)), ..self }
+    }
+
+    /// Shares the time of the caller.
+    #[must_use]
+    pub fn with_now(self, now: &'a Now) -> Self {
+        Self { time: Time::Shared(now), ..self }
+    }
+
+    /// Adds what the policy prepared for exactly these candidates.
+    #[must_use]
+    pub fn prepared(self, prepared: &'a Prepared) -> Self {
+        Self { prepared: Some(prepared), ..self }
+    }
+
+    /// Adds where to look for eligible candidates.
+    #[must_use]
+    pub fn eligibility(self, eligibility: &'a Eligibility) -> Self {
+        Self { eligibility: Some(eligibility), ..self }
+    }
+
+    /// Overrides the verdicts of health: whoever is neither draining nor unavailable may be chosen.
+    #[must_use]
+    pub fn in_panic(self) -> Self {
+        Self { panic: true, ..self }
+    }
+
+    /// Returns all candidates, also those out of the scope.
+    #[must_use]
+    pub const fn candidates(&self) -> &'a [C] {
+        self.candidates
+    }
+
+    /// Returns the number of slots: of candidates in the scope.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.scope.map_or(self.candidates.len(), <[u32]>::len)
+    }
+
+    /// Tells whether there is nobody to choose from.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the time of this pick.
+    #[must_use]
+    pub fn now(&self) -> &Now {
+        match &self.time {
+            Time::Own(now) => now,
+            Time::Shared(now) => now,
+        }
+    }
+
+    /// Tells whether the verdicts of health are overridden.
+    #[must_use]
+    pub const fn is_panic(&self) -> bool {
+        self.panic
+    }
+
+    /// Returns the position of the candidate at `slot`.
+    ///
+    /// # Panics
+    ///
+    /// When `slot` is not below [`len`](Self::len).
+    #[must_use]
+    pub fn position(&self, slot: usize) -> usize {
+        self.scope.map_or(slot, |positions| positions[slot] as usize)
+    }
+
+    /// Returns the candidate at `slot`, if the scope names one that exists.
+    #[must_use]
+    pub fn candidate(&self, slot: usize) -> Option<&'a C> {
+        let position = match self.scope {
+            Some(positions) => *positions.get(slot)? as usize,
+            None => slot,
+        };
+        self.candidates.get(position)
+    }
+
+    /// Returns the table that was prepared for this view, when it is a `T`.
+    #[must_use]
+    pub fn table<T: Table>(&self) -> Option<&'a T> {
+        self.prepared?.table(self.len())
+    }
+
+    /// Returns where to look, unless panic makes that useless.
+    pub(crate) fn hint(&self) -> Option<&'a Eligibility> {
+        self.eligibility.filter(|eligibility| !self.panic && eligibility.len() == self.len())
+    }
+
+    /// Looks at one part of the membership, under everything else that limits this view.
+    pub(crate) fn inner<'b>(&'b self, scope: &'b Scope) -> View<'b, C> {
+        View {
+            candidates: self.candidates,
+            scope: Some(&scope.positions),
+            attempted: self.attempted,
+            prepared: Some(&scope.prepared),
+            eligibility: Some(&scope.eligibility),
+            time: Time::Shared(self.now()),
+            panic: self.panic,
+        }
+    }
+}
+
+impl<'a, C: Candidate> View<'a, C> {
+    /// Returns every reason not to choose the candidate at `position`.
+    #[must_use]
+    pub fn exclusions(&self, position: usize) -> Exclusions {
+        let in_scope = self.scope.is_none_or(|positions| positions.iter().any(|at| *at as usize == position));
+        match self.candidates.get(position) {
+            Some(candidate) => self.weigh(position, candidate).with_if(Exclusion::OutOfScope, !in_scope),
+            None => Exclusion::OutOfScope.into(),
+        }
+    }
+
+    /// Returns every reason not to choose the candidate at `slot`.
+    #[must_use]
+    pub fn exclusions_at(&self, slot: usize) -> Exclusions {
+        let position = self.position(slot);
+        match self.candidates.get(position) {
+            Some(candidate) => self.weigh(position, candidate),
+            None => Exclusion::OutOfScope.into(),
+        }
+    }
+
+    /// Checks a selection, and returns the candidate that it names.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSelection`] when there is no such candidate, or when it is excluded under this view. A selection that was
+    /// made in panic mode is not refused for the verdicts of health.
+    pub fn validate(&self, selection: Selection) -> Result<&'a C, InvalidSelection> {
+        let index = selection.index();
+        let Some(candidate) = self.candidates.get(index) else {
+            return Err(InvalidSelection::OutOfRange { index, candidates: self.candidates.len() });
+        };
+        let found = self.exclusions(index);
+        let exclusions = if selection.is_panic() { found.without(Exclusions::HEALTH) } else { found };
+        if exclusions.is_empty() {
+            Ok(candidate)
+        } else {
+            Err(InvalidSelection::Excluded { index, exclusions })
+        }
+    }
+
+    fn weigh(&self, position: usize, candidate: &C) -> Exclusions {
+        let found = candidate.exclusions(self.now());
+        let found = if self.panic { found.without(Exclusions::HEALTH) } else { found };
+        let tried = self.attempted.is_some_and(|attempted| attempted.contains(position));
+        found.with_if(Exclusion::Attempted, tried)
+    }
+}
+
+impl<C> fmt::Debug for View<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("candidates", &self.candidates.len())
+            .field("scope", &self.scope.map(<[u32]>::len))
+            .field("attempted", &self.attempted)
+            .field("prepared", &self.prepared)
+            .field("eligibility", &self.eligibility)
+            .field("panic", &self.panic)
+            .finish_non_exhaustive()
+    }
+}
