@@ -1,0 +1,16 @@
+//! What most programs use: `use poise::prelude::*;`.
+//!
+//! Each feature adds its part. Names that a program is likely to have of its own are left out; they are found in their
+//! modules.
+
+pub use crate::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
+pub use crate::core::{
+    Attributes, Backend, Candidate, InFlight, LoadMetric, LoadTracker, Now, Outcome, PeakEwma, PickError,
+    Policy, PolicyExt, Prepare, Selection, View, Weight,
+};
+#[cfg(feature = "discovery")]
+pub use crate::discovery::Directory;
+#[cfg(feature = "health")]
+pub use crate::health::{CircuitConfig, HealthChecked, PassiveHealth};
+#[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
+pub use crate::tower::{Balancer, BalancerError, Retry};

@@ -1,0 +1,165 @@
+//! The handle.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tower_service::Service;
+
+use super::builder::Discoverer;
+use super::cluster::Dispatch;
+use super::future::ResponseFuture;
+use super::report::Report;
+use crate::core::wakers::WakerKey;
+use crate::core::{LoadTracker, PeakEwma};
+use crate::tower::{BalancerError, BoxError};
+
+/// Balances requests over a changing set of services.
+///
+/// It is a cheap handle: clones share endpoints, health and statistics. The type of a field is
+/// `Balancer<Client, Request>`; keys, backends and policies are no part of it.
+///
+/// For each request it picks an endpoint by the policy, asks the circuit and the load tracker of that endpoint, makes a
+/// clone of the service ready, and calls it:
+///
+/// - While the service is not ready, one more endpoint is made ready beside it, and the first that is ready is called.
+/// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request.
+/// - The answer is classified. Circuit, load and statistics learn from it, and a failure may be tried again when
+///   [`retry`](super::Builder::retry) was asked for.
+/// - When nobody is eligible the request waits, until somebody is or until nobody has been for the
+///   [fail-fast time](super::Builder::fail_fast) of the pool; then it fails, and so do all that come after it, at once.
+///
+/// # Readiness
+///
+/// [`poll_ready`](Service::poll_ready) never fails and reserves nothing: it is pending as long as nobody is eligible and the
+/// fail-fast time has not passed. A call without it is fine. Errors come from the future, as [`BalancerError`].
+///
+/// # Ending
+///
+/// When the last handle is dropped the [`Driver`](super::Driver) ends and all endpoints are let go of. Requests that have an
+/// endpoint are seen through; those that wait for one keep the balancer open.
+///
+/// # Complexity
+///
+/// Per request: a pick of the policy, one permit, one ticket, a clone of the service. No allocation, and nothing is written
+/// that all requests share, unless there are retries, time limits or nobody eligible.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "tokio")]
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use poise::core::Backend;
+/// use poise::discovery::Directory;
+/// use poise::tower::Balancer;
+/// use std::convert::Infallible;
+///
+/// let mut directory = Directory::new();
+/// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+///
+/// let balancer = Balancer::builder()
+///     .discover(directory.reader(), |_key, backend| {
+///         let to = *backend.id();
+///         tower::service_fn(move |request: u32| async move { Ok::<_, Infallible>(format!("{request} by {to}")) })
+///     })
+///     .spawn()?;
+/// assert_eq!(balancer.send(7).await?, "7 by 10.0.0.1:80");
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "tokio"))]
+/// # fn main() {}
+/// ```
+pub struct Balancer<S, R, L: LoadTracker = PeakEwma> {
+    handle: Arc<Handle<S, R, L>>,
+    waker: WakerKey,
+}
+
+/// Keeps a cluster open for as long as there is one.
+pub(super) struct Handle<S, R, L: LoadTracker> {
+    cluster: Arc<dyn Dispatch<S, R, L>>,
+}
+
+impl<S, R, L: LoadTracker> Handle<S, R, L> {
+    pub(super) fn cluster(&self) -> &Arc<dyn Dispatch<S, R, L>> {
+        &self.cluster
+    }
+}
+
+impl<S, R, L: LoadTracker> Drop for Handle<S, R, L> {
+    fn drop(&mut self) {
+        self.cluster.close();
+    }
+}
+
+impl Balancer<(), (), ()> {
+    /// Starts to configure a balancer.
+    pub fn builder() -> Discoverer {
+        Discoverer::new()
+    }
+}
+
+impl<S, R, L: LoadTracker> Balancer<S, R, L> {
+    pub(super) fn new(cluster: Arc<dyn Dispatch<S, R, L>>) -> Self {
+        Self { handle: Arc::new(Handle { cluster }), waker: WakerKey::default() }
+    }
+
+    /// Sends a request, without the detour over readiness.
+    pub fn send(&self, request: R) -> ResponseFuture<S, R, L>
+    where
+        S: Service<R, Error: Into<BoxError>>,
+    {
+        ResponseFuture::new(&self.handle, request)
+    }
+
+    /// Describes every member and the pool as they are now.
+    ///
+    /// # Complexity
+    ///
+    /// Linear in the number of members; it allocates.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.handle.cluster.report()
+    }
+}
+
+impl<S, R, L> Service<R> for Balancer<S, R, L>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
+    type Response = S::Response;
+    type Error = BalancerError;
+    type Future = ResponseFuture<S, R, L>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BalancerError>> {
+        let cluster = &self.handle.cluster;
+        if cluster.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        cluster.register(&mut self.waker, cx.waker());
+        if cluster.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn call(&mut self, request: R) -> ResponseFuture<S, R, L> {
+        self.send(request)
+    }
+}
+
+impl<S, R, L: LoadTracker> Clone for Balancer<S, R, L> {
+    fn clone(&self) -> Self {
+        Self { handle: Arc::clone(&self.handle), waker: WakerKey::default() }
+    }
+}
+
+impl<S, R, L: LoadTracker> Drop for Balancer<S, R, L> {
+    fn drop(&mut self) {
+        self.handle.cluster.deregister(&mut self.waker);
+    }
+}
+
+impl<S, R, L: LoadTracker> fmt::Debug for Balancer<S, R, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Balancer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,317 @@
+//! How a balancer is made.
+
+use std::error::Error;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_service::Service;
+
+use super::balancer::Balancer;
+use super::cluster::Cluster;
+use super::driver::{Driver, Driving};
+use super::pool::Member;
+use super::reconcile::{ServiceFactory, Workshop};
+use super::settings::{AnyTimer, Classify, ClassifyBy, ClassifyByResult, KeyedPolicy, Retries, Settings};
+use crate::core::policy::PowerOfTwoChoices;
+use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
+use crate::discovery::SnapshotReader;
+use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
+use crate::tower::{
+    BorrowedKey, BoxError, ComputedKey, Hook, NoContext, NoHook, RequestContext, Retry, RetryBudget, Timer,
+};
+
+/// Asks for the source of members: the first step of a [`Builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct Discoverer {
+    fail_fast: Duration,
+}
+
+impl Discoverer {
+    pub(super) fn new() -> Self {
+        Self { fail_fast: Duration::from_secs(3) }
+    }
+
+    /// Takes members from `reader`, and their services from `service`.
+    ///
+    /// `service` is called once for each allocation of a backend. A panic in it is contained; the member is left out and
+    /// tried again with growing pauses.
+    pub fn discover<K, B, S, R>(
+        self,
+        reader: SnapshotReader<K, B>,
+        mut service: impl FnMut(&K, &B) -> S + Send + 'static,
+    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
+    where
+        S: Service<R>,
+    {
+        self.try_discover(reader, move |key, backend| Ok::<_, BoxError>(service(key, backend)))
+    }
+
+    /// Takes members from `reader`, and their services from `service`, which may fail.
+    ///
+    /// A member whose service cannot be built holds up nobody else: it is left out, or goes on with the service of its
+    /// previous allocation, and is tried again with growing pauses, from one second to thirty.
+    pub fn try_discover<K, B, S, R, E>(
+        self,
+        reader: SnapshotReader<K, B>,
+        mut service: impl FnMut(&K, &B) -> Result<S, E> + Send + 'static,
+    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
+    where
+        S: Service<R>,
+        E: Into<BoxError>,
+    {
+        Builder {
+            load: Box::new(PeakEwma::new),
+            policy: PowerOfTwoChoices::new(),
+            context: NoContext,
+            rest: Rest {
+                reader,
+                service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
+                classifier: Box::new(ClassifyByResult),
+                timer: None,
+                hook: Arc::new(NoHook),
+                circuit: default_circuit(),
+                budget: BudgetConfig::default(),
+                attempt_timeout: None,
+                fail_fast: self.fail_fast,
+                retry: None,
+            },
+        }
+    }
+}
+
+/// Returns 5 failures, and a second that grows to a minute, give or take a fifth.
+fn default_circuit() -> Option<CircuitConfig> {
+    let circuit = CircuitConfig::new(5, Duration::from_secs(1)).ok()?;
+    circuit.with_growth(Duration::from_secs(60)).ok()?.with_jitter(0.2).ok()
+}
+
+/// Configures a [`Balancer`].
+///
+/// | setting | default | why |
+/// |---|---|---|
+/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`] | close to the least loaded of all, for two samples, and it does not herd |
+/// | [`load`](Self::load) | [`PeakEwma`] | sees slow, failing and hung endpoints |
+/// | [`key`](Self::key) | none | |
+/// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
+/// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
+/// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
+/// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
+/// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
+/// | [`retry`](Self::retry) | none | only the user knows what may be sent twice |
+/// | [`hook`](Self::hook) | none | |
+///
+/// Every setting is checked when its value is made, so that a builder fails only for what is missing.
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder<K, B, S, R, L, P, X> {
+    load: Box<dyn FnMut() -> L + Send>,
+    policy: P,
+    context: X,
+    rest: Rest<K, B, S, R>,
+}
+
+/// Retries, and how a request is copied for them.
+type Wanted<R> = (Retry, fn(&R) -> R);
+
+/// The settings that no type parameter of their own depends on.
+struct Rest<K, B, S, R> {
+    reader: SnapshotReader<K, B>,
+    service: Box<ServiceFactory<K, B, S>>,
+    classifier: Box<dyn Classify<S, R>>,
+    timer: Option<Arc<dyn AnyTimer>>,
+    hook: Arc<dyn Hook>,
+    circuit: Option<CircuitConfig>,
+    budget: BudgetConfig,
+    attempt_timeout: Option<Duration>,
+    fail_fast: Duration,
+    retry: Option<Wanted<R>>,
+}
+
+impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
+    /// Chooses by another policy.
+    ///
+    /// A policy of one's own sees the key of discovery as [`id`](crate::core::Candidate::id) and the backend as
+    /// [`data`](crate::core::Candidate::data).
+    pub fn policy<Q>(self, policy: Q) -> Builder<K, B, S, R, L, Q, X> {
+        Builder { policy, load: self.load, context: self.context, rest: self.rest }
+    }
+
+    /// Gives the policy a key that is borrowed from the request.
+    pub fn key<F, Key>(self, key: F) -> Builder<K, B, S, R, L, P, BorrowedKey<F>>
+    where
+        F: for<'a> Fn(&'a R) -> &'a Key,
+        Key: ?Sized,
+    {
+        self.context(BorrowedKey::new(key))
+    }
+
+    /// Gives the policy a key that is computed from the request.
+    pub fn computed_key<F, Key>(self, key: F) -> Builder<K, B, S, R, L, P, ComputedKey<F>>
+    where
+        F: Fn(&R) -> Key,
+    {
+        self.context(ComputedKey::new(key))
+    }
+
+    /// Gives the policy its keys by a [`RequestContext`].
+    pub fn context<Y>(self, context: Y) -> Builder<K, B, S, R, L, P, Y> {
+        Builder { context, load: self.load, policy: self.policy, rest: self.rest }
+    }
+
+    /// Tracks load in another way; `load` makes the tracker of one endpoint.
+    pub fn load<M>(self, load: impl FnMut() -> M + Send + 'static) -> Builder<K, B, S, R, M, P, X>
+    where
+        M: LoadTracker + LoadMetric,
+    {
+        Builder { load: Box::new(load), policy: self.policy, context: self.context, rest: self.rest }
+    }
+
+    /// Classifies answers in another way than `Ok` and `Err`.
+    ///
+    /// A panic in the classifier is contained: the answer reaches the caller, and the attempt counts as cancelled.
+    pub fn classify(
+        mut self,
+        classify: impl Fn(Result<&S::Response, &S::Error>) -> Outcome + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Service<R>,
+    {
+        self.rest.classifier = Box::new(ClassifyBy(classify));
+        self
+    }
+
+    /// Sets when circuits open and for how long.
+    pub fn circuit(mut self, circuit: CircuitConfig) -> Self {
+        self.rest.circuit = Some(circuit);
+        self
+    }
+
+    /// Goes without circuits.
+    pub fn without_circuit(mut self) -> Self {
+        self.rest.circuit = None;
+        self
+    }
+
+    /// Sets how many members may be excluded at the same time.
+    pub fn exclusions(mut self, budget: BudgetConfig) -> Self {
+        self.rest.budget = budget;
+        self
+    }
+
+    /// Sets for how long nobody may be eligible until requests fail at once. [`Duration::MAX`] waits for ever.
+    pub fn fail_fast(mut self, after: Duration) -> Self {
+        self.rest.fail_fast = after;
+        self
+    }
+
+    /// Limits the time of one attempt, from its pick to its response. An attempt that takes longer is a failure of the
+    /// endpoint.
+    ///
+    /// It costs an allocation per attempt.
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.rest.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// Makes failed attempts again, on other endpoints as long as there are some that were not tried, under one budget.
+    ///
+    /// What counts as a failure is what [`classify`](Self::classify) says, and an attempt that took too long. When there may
+    /// be no more attempts, the last answer or error is what the caller gets. Only ask for it when requests may be sent
+    /// twice.
+    pub fn retry(mut self, retry: Retry) -> Self
+    where
+        R: Clone,
+    {
+        self.rest.retry = Some((retry, R::clone));
+        self
+    }
+
+    /// Tells `hook` what happens.
+    pub fn hook(mut self, hook: impl Hook) -> Self {
+        self.rest.hook = Arc::new(hook);
+        self
+    }
+
+    /// Waits by this timer.
+    pub fn timer(mut self, timer: impl Timer) -> Self {
+        self.rest.timer = Some(Arc::new(timer));
+        self
+    }
+
+    /// Makes the balancer and its driver, which must be polled for the balancer to learn of changes.
+    ///
+    /// The current membership takes effect at once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoTimer`] without a [`timer`](Self::timer).
+    pub fn build(self) -> Result<(Balancer<S, R, L>, Driver), BuildError>
+    where
+        K: Eq + Hash + fmt::Display + Send + Sync + 'static,
+        B: Send + Sync + 'static,
+        S: Clone + Send + Sync + 'static,
+        R: Send + 'static,
+        L: LoadTracker<Ticket: Send> + LoadMetric + Send + Sync + 'static,
+        P: Policy<Member<K, B, S, R, L>, X::Key> + Send + Sync + 'static,
+        X: RequestContext<R> + Send + Sync + 'static,
+    {
+        let Rest {
+            reader,
+            service,
+            classifier,
+            timer,
+            hook,
+            circuit,
+            budget,
+            attempt_timeout,
+            fail_fast,
+            retry,
+        } = self.rest;
+        let timer = timer.ok_or(BuildError::NoTimer)?;
+        let (retries, retry_budget) = match retry {
+            Some((retry, clone)) => {
+                (Some(Retries { max_attempts: retry.max_attempts(), clone }), retry.into_budget())
+            }
+            None => (None, RetryBudget::new()),
+        };
+        let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
+        let settings = Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, retries };
+        let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget), retry_budget));
+        let workshop = Workshop { service, load: self.load, circuit };
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader);
+        Ok((Balancer::new(cluster), driving.into_driver()))
+    }
+}
+
+impl<K, B, S, R, L, P, X> fmt::Debug for Builder<K, B, S, R, L, P, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("circuit", &self.rest.circuit)
+            .field("attempt_timeout", &self.rest.attempt_timeout)
+            .field("fail_fast", &self.rest.fail_fast)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reports what a balancer cannot be built without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No timer was given.
+    NoTimer,
+    /// There is no runtime here to spawn the driver on.
+    NoRuntime,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoTimer => "a balancer needs a timer",
+            Self::NoRuntime => "there is no runtime to spawn the driver on",
+        })
+    }
+}
+
+impl Error for BuildError {}

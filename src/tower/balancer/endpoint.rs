@@ -1,0 +1,198 @@
+//! One service generation: its service, its load, its circuit and its statistics.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::cluster::Dispatch;
+use crate::core::histogram::Histogram;
+use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
+use crate::health::{CircuitTicket, Completion, HealthSignal, PassiveHealth};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use crate::tower::{Event, Phase};
+
+/// Joins everything that belongs to one allocation of a backend.
+pub(crate) struct Endpoint<S, R, L: LoadTracker> {
+    name: Arc<str>,
+    service: S,
+    load: L,
+    circuit: Option<PassiveHealth>,
+    /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
+    home: Arc<dyn Dispatch<S, R, L>>,
+    /// Where it stood in the pool when it was last placed: a hint.
+    position: AtomicU32,
+    retired: AtomicBool,
+    since: Mutex<(Exclusions, Instant)>,
+    statistics: Statistics,
+}
+
+/// What has happened at an endpoint so far.
+pub(super) struct Statistics {
+    pub(super) picks: AtomicU64,
+    pub(super) successes: AtomicU64,
+    pub(super) failures: AtomicU64,
+    pub(super) overloads: AtomicU64,
+    pub(super) cancelled: AtomicU64,
+    /// How long answers took, good and bad ones.
+    pub(super) latency: Histogram,
+}
+
+impl Statistics {
+    fn new() -> Self {
+        Self {
+            picks: AtomicU64::new(0),
+            successes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            overloads: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            latency: Histogram::new(),
+        }
+    }
+
+    fn ended(&self, outcome: Outcome, elapsed: Duration) {
+        let counter = match outcome {
+            Outcome::Success => &self.successes,
+            Outcome::Failure => &self.failures,
+            Outcome::Overload { .. } => &self.overloads,
+            Outcome::Cancelled => &self.cancelled,
+        };
+        // Statistics: no ordering.
+        counter.fetch_add(1, Ordering::Relaxed);
+        if outcome != Outcome::Cancelled {
+            self.latency.record(elapsed);
+        }
+    }
+}
+
+impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
+    pub(super) fn new(
+        name: Arc<str>,
+        service: S,
+        load: L,
+        circuit: Option<PassiveHealth>,
+        home: Arc<dyn Dispatch<S, R, L>>,
+        now: &Now,
+    ) -> Self {
+        Self {
+            name,
+            service,
+            load,
+            circuit,
+            home,
+            position: AtomicU32::new(0),
+            retired: AtomicBool::new(false),
+            since: Mutex::new((Exclusions::NONE, now.instant())),
+            statistics: Statistics::new(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(super) fn service(&self) -> &S {
+        &self.service
+    }
+
+    pub(crate) fn load(&self) -> &L {
+        &self.load
+    }
+
+    pub(super) fn circuit(&self) -> Option<&PassiveHealth> {
+        self.circuit.as_ref()
+    }
+
+    pub(super) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
+        &self.home
+    }
+
+    pub(super) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Returns the current time of the cluster.
+    pub(crate) fn now(&self) -> Instant {
+        self.home.now()
+    }
+
+    /// Returns what excludes it beside its membership: its circuit and its limit.
+    pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
+        let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
+        circuit.with_if(Exclusion::Capacity, self.load.is_full())
+    }
+
+    /// Asks the circuit to tell `changes` of its transitions.
+    pub(super) fn watch(&self, changes: Changes) {
+        if let Some(circuit) = &self.circuit {
+            circuit.watch(changes);
+        }
+    }
+
+    pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
+        self.circuit.as_ref()?.changes_at(now)
+    }
+
+    /// Counts a pick.
+    pub(super) fn picked(&self) {
+        self.statistics.picks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Settles an attempt whose load was settled already.
+    pub(crate) fn ended(
+        &self,
+        permit: Option<CircuitTicket>,
+        phase: Phase,
+        outcome: Outcome,
+        elapsed: Duration,
+        now: &Now,
+    ) {
+        self.statistics.ended(outcome, elapsed);
+        let endpoint = &*self.name;
+        self.home.tell(&Event::Ended { endpoint, phase, outcome, elapsed });
+        if let (Some(circuit), Some(permit)) = (&self.circuit, permit) {
+            match circuit.settle(permit, outcome, now) {
+                Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
+                Completion::Closed => {
+                    self.home.reseed(self, now);
+                    self.home.tell(&Event::Recovered { endpoint });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.position.load(Ordering::Relaxed) as usize
+    }
+
+    pub(super) fn place(&self, position: usize) {
+        self.position.store(u32::try_from(position).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// Says that it is no longer a member.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Remembers since when it has been excluded as it is.
+    pub(super) fn note(&self, exclusions: Exclusions, now: &Now) {
+        let mut since = lock(&self.since);
+        if since.0 != exclusions {
+            *since = (exclusions, now.instant());
+        }
+    }
+
+    pub(super) fn since(&self) -> Instant {
+        lock(&self.since).1
+    }
+}
+
+impl<S, R, L: LoadTracker> fmt::Debug for Endpoint<S, R, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("name", &self.name).finish_non_exhaustive()
+    }
+}

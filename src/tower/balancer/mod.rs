@@ -1,0 +1,41 @@
+//! The turnkey balancer.
+//!
+//! ```text
+//! snapshots -> reconcile -> Pool { members, prepared, eligibility }   one pointer, swapped
+//!                              |
+//! request -> key -> pick -> permit -> ticket -> ready -> call -> classify
+//!               ^                                           |
+//!               +---- retry, avoiding what was tried -------+
+//! ```
+//!
+//! A [`Balancer`] is a cheap handle; its clones share one pool. What is not on the path of a request (membership, cooldowns,
+//! failing fast, building services) is the work of its [`Driver`], a future that ends with the last handle.
+//!
+//! 1. A pick sees one pool: its members, the table that was prepared for them, and their eligibility.
+//! 2. An endpoint belongs to one allocation of a backend. The same key with the same allocation keeps its service, load and
+//!    circuit, whatever else changes.
+//! 3. Nothing is held while a balancer is idle, and no lock is held across an await.
+//! 4. Per request, nothing is written that all requests share.
+
+#[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
+mod balancer;
+mod builder;
+mod cluster;
+mod contain;
+mod driver;
+mod endpoint;
+mod future;
+mod pool;
+mod readying;
+mod reconcile;
+mod report;
+mod settings;
+mod waiting;
+
+pub use self::balancer::Balancer;
+pub use self::builder::{BuildError, Builder, Discoverer};
+pub use self::driver::Driver;
+pub(super) use self::endpoint::Endpoint;
+pub use self::future::ResponseFuture;
+pub use self::pool::Member;
+pub use self::report::{MemberReport, Report};

@@ -1,0 +1,134 @@
+//! What one pick sees.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::endpoint::Endpoint;
+use crate::core::{
+    Attempted, Candidate, Eligibility, Exclusions, LoadTracker, Locality, Now, Prepared, Status, View, Weight,
+};
+use crate::discovery::{Discovered, Revision};
+
+/// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
+///
+/// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. Circuit and limit are
+/// among its exclusions.
+pub struct Member<K, B, S, R, L: LoadTracker> {
+    discovered: Discovered<K, B>,
+    endpoint: Arc<Endpoint<S, R, L>>,
+}
+
+impl<K, B, S, R, L: LoadTracker> Member<K, B, S, R, L> {
+    pub(super) fn new(discovered: Discovered<K, B>, endpoint: Arc<Endpoint<S, R, L>>) -> Self {
+        Self { discovered, endpoint }
+    }
+
+    pub(super) fn discovered(&self) -> &Discovered<K, B> {
+        &self.discovered
+    }
+
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint<S, R, L>> {
+        &self.endpoint
+    }
+
+    /// Tells whether it is eligible by what changes with transitions only.
+    pub(super) fn is_eligible_slowly(&self, now: &Now) -> bool {
+        self.exclusions(now).only(Exclusions::SLOW).is_empty()
+    }
+}
+
+impl<K, B, S, R, L: LoadTracker> Candidate for Member<K, B, S, R, L> {
+    type Id = K;
+    type Data = B;
+    type Load = L;
+
+    fn id(&self) -> &K {
+        self.discovered.key()
+    }
+
+    fn data(&self) -> &B {
+        self.discovered.backend()
+    }
+
+    fn load(&self) -> &L {
+        self.endpoint.load()
+    }
+
+    fn weight(&self) -> Weight {
+        self.discovered.weight()
+    }
+
+    fn status(&self) -> Status {
+        self.discovered.status()
+    }
+
+    fn priority(&self) -> u32 {
+        self.discovered.priority()
+    }
+
+    fn locality(&self) -> Option<&Locality> {
+        self.discovered.locality()
+    }
+
+    fn exclusions(&self, now: &Now) -> Exclusions {
+        self.status().exclusions() | self.endpoint.exclusions(now)
+    }
+}
+
+impl<K, B, S, R, L: LoadTracker> fmt::Debug for Member<K, B, S, R, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+pub(super) type Members<K, B, S, R, L> = Box<[Member<K, B, S, R, L>]>;
+
+/// Holds one membership with what was prepared for it.
+pub(super) struct Pool<K, B, S, R, L: LoadTracker> {
+    pub(super) revision: Revision,
+    pub(super) members: Members<K, B, S, R, L>,
+    pub(super) prepared: Prepared,
+    pub(super) eligibility: Eligibility,
+}
+
+impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
+    pub(super) fn empty() -> Self {
+        Self {
+            revision: Revision::ZERO,
+            members: Box::default(),
+            prepared: Prepared::none(),
+            eligibility: Eligibility::new(0, |_| false),
+        }
+    }
+
+    pub(super) fn view<'a>(
+        &'a self,
+        attempted: &'a Attempted,
+        now: &'a Now,
+    ) -> View<'a, Member<K, B, S, R, L>> {
+        View::new(&self.members)
+            .prepared(&self.prepared)
+            .eligibility(&self.eligibility)
+            .avoiding(attempted)
+            .with_now(now)
+    }
+
+    /// Finds an endpoint: where it says that it is, or by a search.
+    pub(super) fn position_of(&self, endpoint: &Endpoint<S, R, L>) -> Option<usize> {
+        let is = |member: &Member<K, B, S, R, L>| std::ptr::eq(&raw const **member.endpoint(), endpoint);
+        let hint = endpoint.position();
+        if self.members.get(hint).is_some_and(is) { Some(hint) } else { self.members.iter().position(is) }
+    }
+
+    /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
+    pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
+        let member = &self.members[position];
+        let eligible = member.is_eligible_slowly(now);
+        member.endpoint().note(member.exclusions(now), now);
+        let news = self.eligibility.set(position, eligible);
+        if news {
+            self.prepared.set_eligible(position, eligible);
+        }
+        (eligible, news)
+    }
+}

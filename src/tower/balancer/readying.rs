@@ -1,0 +1,149 @@
+//! A request whose endpoint is being made ready.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tower_service::Service;
+
+use super::cluster::Lease;
+use super::endpoint::Endpoint;
+use super::waiting::Registration;
+use crate::core::LoadTracker;
+use crate::tower::BoxError;
+use crate::tower::attempt::Attempt;
+
+/// The endpoints that a request has tried.
+pub(super) type Tried<S, R, L> = Vec<Arc<Endpoint<S, R, L>>>;
+
+/// An endpoint that could not be made ready.
+pub(super) struct Unready {
+    pub(super) endpoint: Arc<str>,
+    pub(super) source: BoxError,
+}
+
+/// Makes an endpoint ready; while that takes its time, one more beside it. The first that is ready is called, and what the
+/// other held is given back.
+pub(super) struct Readying<S, R, L: LoadTracker> {
+    first: Lease<S, R, L>,
+    beside: Option<Lease<S, R, L>>,
+    registration: Option<Registration<S, R, L>>,
+    /// The changes of the cluster that had been seen when nobody could be found to stand beside.
+    alone_at: Option<u64>,
+}
+
+impl<S, R, L> Readying<S, R, L>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
+    pub(super) fn new(lease: Lease<S, R, L>) -> Self {
+        Self { first: lease, beside: None, registration: None, alone_at: None }
+    }
+
+    /// Returns the lease whose service is ready. An endpoint that fails is charged, joins `tried`, and is replaced by another
+    /// one, as long as there is one.
+    pub(super) fn poll_ready(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &R,
+        tried: &mut Tried<S, R, L>,
+    ) -> Poll<Result<(), Unready>> {
+        loop {
+            match self.first.service.poll_ready(cx) {
+                Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
+                Poll::Ready(Err(error)) => self.replace_first(error.into(), request, tried)?,
+                Poll::Pending
+                    if self.first.attempt.endpoint().is_retired() && self.leave_first(request, tried) => {}
+                Poll::Pending => match self.poll_beside(cx, request, tried) {
+                    Poll::Ready(true) => return Poll::Ready(Ok(())),
+                    Poll::Ready(false) => {}
+                    Poll::Pending => return Poll::Pending,
+                },
+            }
+        }
+    }
+
+    /// Returns the lease that [`poll_ready`](Self::poll_ready) has found ready.
+    pub(super) fn into_ready(self) -> Lease<S, R, L> {
+        self.first
+    }
+
+    /// Returns the attempt that has been waited for the longest; the other one is cancelled.
+    pub(super) fn into_first(self) -> Attempt<S, R, L> {
+        self.first.attempt
+    }
+
+    /// Makes the one beside the first, or picks another.
+    fn replace_first(
+        &mut self,
+        source: BoxError,
+        request: &R,
+        tried: &mut Tried<S, R, L>,
+    ) -> Result<(), Unready> {
+        let endpoint = Arc::clone(self.first.attempt.endpoint());
+        self.first.attempt.charge();
+        tried.push(Arc::clone(&endpoint));
+        let next = match self.beside.take() {
+            Some(beside) => Some(beside),
+            None => endpoint.home().pick(request, tried).ok(),
+        };
+        match next {
+            Some(next) => {
+                self.first = next;
+                self.alone_at = None;
+                Ok(())
+            }
+            None => Err(Unready { endpoint: Arc::clone(endpoint.name()), source }),
+        }
+    }
+
+    /// Leaves an endpoint that is no member any more, if there is another one.
+    fn leave_first(&mut self, request: &R, tried: &Tried<S, R, L>) -> bool {
+        let next = match self.beside.take() {
+            Some(beside) => Some(beside),
+            None => self.first.attempt.endpoint().home().pick(request, tried).ok(),
+        };
+        next.map(|next| self.first = next).is_some()
+    }
+
+    /// Polls the one beside, and picks one when there is none. Answers whether it is ready, and then it is the first; not
+    /// ready at once means that the situation has changed.
+    fn poll_beside(&mut self, cx: &mut Context<'_>, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
+        let Some(beside) = &mut self.beside else { return self.poll_pick_beside(cx, request, tried) };
+        match beside.service.poll_ready(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => {
+                if let Some(beside) = self.beside.take() {
+                    self.first = beside;
+                }
+                Poll::Ready(true)
+            }
+            Poll::Ready(Err(_)) => {
+                if let Some(mut beside) = self.beside.take() {
+                    beside.attempt.charge();
+                    tried.push(Arc::clone(beside.attempt.endpoint()));
+                }
+                self.alone_at = None;
+                Poll::Ready(false)
+            }
+        }
+    }
+
+    fn poll_pick_beside(&mut self, cx: &Context<'_>, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
+        let home = self.first.attempt.endpoint().home();
+        let registration = self.registration.get_or_insert_with(|| Registration::new(Arc::clone(home)));
+        registration.register(cx);
+        let changes = home.changes();
+        if self.alone_at == Some(changes) {
+            return Poll::Pending;
+        }
+        tried.push(Arc::clone(self.first.attempt.endpoint()));
+        self.beside = home.pick(request, tried).ok();
+        tried.pop();
+        if self.beside.is_some() {
+            return Poll::Ready(false);
+        }
+        self.alone_at = Some(changes);
+        Poll::Pending
+    }
+}

@@ -1,0 +1,225 @@
+//! A balancer explains itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::cluster::Ledger;
+use super::pool::{Member, Pool};
+use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
+use crate::discovery::Revision;
+use crate::health::{CircuitState, PassiveHealth};
+use crate::sync::Ordering;
+
+/// Describes a pool and every member of it at one moment.
+///
+/// [`Display`](fmt::Display) prints it as a table.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The revision of the membership that is in effect.
+    pub revision: Revision,
+    /// The members, in the order of the membership.
+    pub members: Vec<MemberReport>,
+    /// The number of members whose service could not be built.
+    pub unbuilt: usize,
+    /// How long ago the membership took effect.
+    pub updated: Option<Duration>,
+    /// What went wrong with the latest membership.
+    pub last_error: Option<Arc<str>>,
+    /// Whether nobody has been eligible for so long that requests fail at once.
+    pub failing_fast: bool,
+}
+
+/// Describes one member.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MemberReport {
+    /// The key of the member, as text.
+    pub endpoint: Arc<str>,
+    /// The administrative state.
+    pub status: Status,
+    /// Everything that excludes it.
+    pub exclusions: Exclusions,
+    /// For how long these have been its exclusions, as far as transitions go.
+    pub since: Duration,
+    /// Its weight.
+    pub weight: u32,
+    /// Its load, in the unit of its tracker.
+    pub load: f64,
+    /// The attempts that have started and not ended.
+    pub in_flight: u64,
+    /// The attempts that have started.
+    pub picks: u64,
+    /// The attempts that ended well.
+    pub successes: u64,
+    /// The attempts that failed.
+    pub failures: u64,
+    /// The attempts that met an overload.
+    pub overloads: u64,
+    /// The attempts that were given up.
+    pub cancelled: u64,
+    /// The median time to an answer, to an eighth.
+    pub p50: Option<Duration>,
+    /// The time within which 99 of 100 answers came, to an eighth.
+    pub p99: Option<Duration>,
+    /// The state of its circuit, if it has one.
+    pub circuit: Option<CircuitState>,
+    /// How often its circuit has opened.
+    pub trips: u64,
+}
+
+impl Report {
+    pub(super) fn new<K, B, S, R, L>(
+        pool: &Pool<K, B, S, R, L>,
+        ledger: &Ledger,
+        failing_fast: bool,
+        now: &Now,
+    ) -> Self
+    where
+        L: LoadTracker + LoadMetric,
+    {
+        Self {
+            revision: pool.revision,
+            members: pool.members.iter().map(|member| MemberReport::new(member, now)).collect(),
+            unbuilt: ledger.unbuilt,
+            updated: ledger.last_update.map(|at: Instant| now.since(at)),
+            last_error: ledger.last_error.clone(),
+            failing_fast,
+        }
+    }
+
+    /// Returns the member with this name.
+    #[must_use]
+    pub fn member(&self, endpoint: &str) -> Option<&MemberReport> {
+        self.members.iter().find(|member| *member.endpoint == *endpoint)
+    }
+
+    /// Returns the number of members that nothing excludes.
+    #[must_use]
+    pub fn eligible(&self) -> usize {
+        self.members.iter().filter(|member| member.exclusions.is_empty()).count()
+    }
+}
+
+impl MemberReport {
+    fn new<K, B, S, R, L>(member: &Member<K, B, S, R, L>, now: &Now) -> Self
+    where
+        L: LoadTracker + LoadMetric,
+    {
+        let endpoint = member.endpoint();
+        let statistics = endpoint.statistics();
+        // Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
+        let [successes, failures, overloads, cancelled, picks] = [
+            &statistics.successes,
+            &statistics.failures,
+            &statistics.overloads,
+            &statistics.cancelled,
+            &statistics.picks,
+        ]
+        .map(|counter| counter.load(Ordering::Acquire));
+        Self {
+            endpoint: Arc::clone(endpoint.name()),
+            status: member.status(),
+            exclusions: member.exclusions(now),
+            since: now.since(endpoint.since()),
+            weight: member.weight().value(),
+            load: member.load().measure(now),
+            in_flight: picks.saturating_sub(successes + failures + overloads + cancelled),
+            picks,
+            successes,
+            failures,
+            overloads,
+            cancelled,
+            p50: statistics.latency.quantile(0.5),
+            p99: statistics.latency.quantile(0.99),
+            circuit: endpoint.circuit().map(|circuit| circuit.state(now)),
+            trips: endpoint.circuit().map_or(0, PassiveHealth::trips),
+        }
+    }
+
+    /// Says whether the member is eligible and, if not, what decides and what else excludes it.
+    #[must_use]
+    pub fn state(&self) -> String {
+        match self.exclusions.deciding() {
+            None => "eligible".into(),
+            Some(deciding) if self.exclusions.iter().count() == 1 => format!("excluded: {deciding}"),
+            Some(deciding) => format!("excluded: {deciding} (of {})", self.exclusions),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let eligible = self.eligible();
+        write!(f, "revision {}: {eligible} of {} members eligible", self.revision, self.members.len())?;
+        if self.unbuilt > 0 {
+            write!(f, ", {} not built", self.unbuilt)?;
+        }
+        if self.failing_fast {
+            f.write_str(", failing fast")?;
+        }
+        if let Some(error) = &self.last_error {
+            write!(f, ", last error: {error}")?;
+        }
+        writeln!(f)?;
+        let rows: Vec<[String; 11]> = self.members.iter().map(MemberReport::row).collect();
+        let widths: Vec<usize> = (0..HEADER.len())
+            .map(|column| {
+                rows.iter().map(|row| row[column].len()).chain([HEADER[column].len()]).max().unwrap_or(0)
+            })
+            .collect();
+        write_row(f, &HEADER, &widths)?;
+        rows.iter().try_for_each(|row| write_row(f, row, &widths))
+    }
+}
+
+const HEADER: [&str; 11] = [
+    "endpoint",
+    "weight",
+    "in flight",
+    "picks",
+    "successes",
+    "failures",
+    "cancelled",
+    "p50",
+    "p99",
+    "since",
+    "state",
+];
+
+impl MemberReport {
+    fn row(&self) -> [String; 11] {
+        [
+            self.endpoint.to_string(),
+            self.weight.to_string(),
+            self.in_flight.to_string(),
+            self.picks.to_string(),
+            self.successes.to_string(),
+            (self.failures + self.overloads).to_string(),
+            self.cancelled.to_string(),
+            self.p50.map_or("-".into(), millis),
+            self.p99.map_or("-".into(), millis),
+            format!("{:.1} s", self.since.as_secs_f64()),
+            self.state(),
+        ]
+    }
+}
+
+fn millis(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+}
+
+/// Writes one line: the first and the last column to the left, what lies between to the right.
+fn write_row(f: &mut fmt::Formatter<'_>, cells: &[impl AsRef<str>], widths: &[usize]) -> fmt::Result {
+    let last = cells.len() - 1;
+    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let cell = cell.as_ref();
+        match column {
+            0 => write!(f, "{cell:<width$}")?,
+            _ if column == last => write!(f, "  {cell}")?,
+            _ => write!(f, "  {cell:>width$}")?,
+        }
+    }
+    writeln!(f)
+}

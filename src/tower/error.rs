@@ -1,0 +1,142 @@
+//! Why a request got no response.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Phase;
+use crate::core::{ExclusionCounts, InvalidSelection, PickError};
+
+/// Any error that can be sent between threads.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Says what kind of obstacle a request met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BalancerErrorKind {
+    /// Discovery has not said yet who the members are.
+    Undiscovered,
+    /// Discovery says that there are no members.
+    NoMembers,
+    /// There are members, and each is excluded.
+    NoEligible(ExclusionCounts),
+    /// Every member that could serve is at its limit of concurrent work.
+    AtCapacity(ExclusionCounts),
+    /// The policy cannot choose among these members.
+    Policy(PickError),
+    /// The policy named a member that it was not offered.
+    InvalidSelection(InvalidSelection),
+    /// The attempt took longer than it may.
+    Deadline,
+    /// The endpoint failed.
+    Endpoint,
+    /// The balancer was closed.
+    Closed,
+}
+
+/// Reports that a request got no response, and why.
+///
+/// [`source`](Error::source) is the error of the endpoint, when there was one.
+#[derive(Debug)]
+pub struct BalancerError {
+    kind: BalancerErrorKind,
+    phase: Option<Phase>,
+    attempts: u32,
+    endpoint: Option<Arc<str>>,
+    source: Option<BoxError>,
+}
+
+impl BalancerError {
+    pub(crate) fn new(kind: BalancerErrorKind, attempts: u32) -> Self {
+        Self { kind, phase: None, attempts, endpoint: None, source: None }
+    }
+
+    pub(crate) fn at(self, endpoint: Arc<str>, phase: Phase) -> Self {
+        Self { endpoint: Some(endpoint), phase: Some(phase), ..self }
+    }
+
+    pub(crate) fn caused_by(self, source: BoxError) -> Self {
+        Self { source: Some(source), ..self }
+    }
+
+    /// Returns the kind of obstacle.
+    #[must_use]
+    pub fn kind(&self) -> &BalancerErrorKind {
+        &self.kind
+    }
+
+    /// Returns how far the last attempt had come, when there was one.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        self.phase
+    }
+
+    /// Returns how many attempts were made.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Returns the name of the endpoint of the last attempt, when there was one.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref()
+    }
+
+    /// Returns the error of the endpoint by value, when there was one.
+    #[must_use]
+    pub fn into_source(self) -> Option<BoxError> {
+        self.source
+    }
+
+    /// Tells whether the request was certainly not handed to an endpoint, so that trying it again is safe whatever it does.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self.kind {
+            BalancerErrorKind::Closed
+            | BalancerErrorKind::Policy(_)
+            | BalancerErrorKind::InvalidSelection(_) => false,
+            _ => self.phase != Some(Phase::Call),
+        }
+    }
+}
+
+impl fmt::Display for BalancerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            BalancerErrorKind::Undiscovered => f.write_str("the members are not known yet")?,
+            BalancerErrorKind::NoMembers => f.write_str("there are no members")?,
+            BalancerErrorKind::NoEligible(counts) => write!(f, "no member is eligible ({counts})")?,
+            BalancerErrorKind::AtCapacity(counts) => {
+                write!(f, "every eligible member is at capacity ({counts})")?;
+            }
+            BalancerErrorKind::Policy(error) => write!(f, "the policy cannot choose: {error}")?,
+            BalancerErrorKind::InvalidSelection(error) => error.fmt(f)?,
+            BalancerErrorKind::Deadline => f.write_str("the attempt took too long")?,
+            BalancerErrorKind::Endpoint => f.write_str("the endpoint failed")?,
+            BalancerErrorKind::Closed => f.write_str("the balancer is closed")?,
+        }
+        if let (Some(endpoint), Some(phase)) = (&self.endpoint, self.phase) {
+            write!(f, " (endpoint {endpoint}, {phase}, attempt {})", self.attempts)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for BalancerError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// Reports that an attempt took longer than it may; the [`source`](Error::source) of a [`BalancerErrorKind::Deadline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOut;
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("timed out")
+    }
+}
+
+impl Error for TimedOut {}

@@ -1,0 +1,111 @@
+//! What happened to an attempt.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::BalancerErrorKind;
+use crate::core::Outcome;
+
+/// Says how far an attempt had come when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// The service was being made ready; no request had been handed to it.
+    Readiness,
+    /// The service had the request.
+    Call,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Readiness => "readiness",
+            Self::Call => "call",
+        })
+    }
+}
+
+/// Says what happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A policy chose an endpoint and the attempt was admitted.
+    Picked {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// Whether the choice overrode the verdicts of health.
+        panic: bool,
+    },
+    /// Nobody could be picked for a request, which waits or fails now.
+    Refused {
+        /// Why.
+        obstacle: &'a BalancerErrorKind,
+    },
+    /// An attempt ended.
+    Ended {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// How far it had come.
+        phase: Phase,
+        /// How it ended.
+        outcome: Outcome,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// A request is tried again on another endpoint.
+    Retried,
+    /// A request would have been tried again, but the budget was spent.
+    RetryDenied,
+    /// The circuit of an endpoint opened.
+    Tripped {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+    },
+    /// The circuit of an endpoint closed.
+    Recovered {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+    },
+    /// A membership took effect.
+    Membership {
+        /// Its revision.
+        revision: u64,
+        /// The number of members that can be dispatched to.
+        members: usize,
+        /// The number of members whose service could not be built.
+        unbuilt: usize,
+    },
+    /// Nobody has been eligible for so long that requests fail at once, or somebody is again.
+    FailFast {
+        /// Whether requests fail at once now.
+        on: bool,
+    },
+    /// User code panicked and the panic was contained.
+    Contained {
+        /// Which code.
+        what: &'static str,
+    },
+}
+
+/// Hears what happens to attempts, on the thread on which it happens.
+///
+/// A hook returns quickly and does not call back into what it observes. A panic in it is contained.
+pub trait Hook: Send + Sync + 'static {
+    /// Hears one event.
+    fn on(&self, event: &Event<'_>);
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHook;
+
+impl Hook for NoHook {
+    fn on(&self, _: &Event<'_>) {}
+}
+
+impl<H: Hook + ?Sized> Hook for Arc<H> {
+    fn on(&self, event: &Event<'_>) {
+        (**self).on(event);
+    }
+}

@@ -1,0 +1,228 @@
+//! How often requests may be tried again.
+
+use std::error::Error;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A token, in millionths.
+const TOKEN: u64 = 1_000_000;
+/// Into how many parts the window of a budget is divided.
+const PARTS: usize = 10;
+
+/// Configures how a balancer tries requests again.
+///
+/// A retry goes to a member that the request has not tried, if there is one that can be chosen. All retries of a balancer
+/// draw on one [`RetryBudget`], so that they cannot add more than a fixed part to the load.
+///
+/// | setting | range | default |
+/// |---|---|---|
+/// | attempts, with the first | 1 and more | 2 |
+/// | budget | | [`RetryBudget::new`] |
+///
+/// Only the user knows whether a request may be sent twice, so nothing is retried unless this is given.
+///
+/// ```
+/// use poise::tower::Retry;
+///
+/// let retry = Retry::attempts(3)?;
+/// assert!(Retry::attempts(0).is_err());
+/// # Ok::<(), poise::tower::RetryError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Retry {
+    attempts: u32,
+    budget: RetryBudget,
+}
+
+impl Retry {
+    /// Makes at most this many attempts, the first one included.
+    ///
+    /// # Errors
+    ///
+    /// [`RetryError::NoAttempts`] for zero.
+    pub fn attempts(attempts: u32) -> Result<Self, RetryError> {
+        if attempts == 0 {
+            return Err(RetryError::NoAttempts);
+        }
+        Ok(Self { attempts, budget: RetryBudget::new() })
+    }
+
+    /// Sets the budget.
+    #[must_use]
+    pub fn with_budget(self, budget: RetryBudget) -> Self {
+        Self { budget, ..self }
+    }
+
+    pub(crate) fn max_attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    pub(crate) fn into_budget(self) -> RetryBudget {
+        self.budget
+    }
+}
+
+/// Limits retries to a part of the requests, over a sliding window.
+///
+/// Each request deposits a part of a token, each retry withdraws a whole one, and both are forgotten after ten seconds. A
+/// floor lets a balancer with few requests retry too. Counts are kept in millionths of a token and never round in favour of
+/// a retry.
+///
+/// Source: Finagle's `RetryBudget`.
+///
+/// | setting | range | default |
+/// |---|---|---|
+/// | ratio | 0 to 1,000 | 0.2 tokens per request |
+/// | floor | | 10 retries per second |
+/// | window | | 10 s |
+///
+/// ```
+/// use poise::tower::RetryBudget;
+/// use std::time::Instant;
+///
+/// let now = Instant::now();
+/// let mut budget = RetryBudget::new().with_ratio(0.5)?.with_floor(0);
+/// budget.deposit(4, now);
+/// assert!(budget.try_withdraw(now) && budget.try_withdraw(now));
+/// assert!(!budget.try_withdraw(now), "four requests allow two retries");
+/// # Ok::<(), poise::tower::RetryError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RetryBudget {
+    /// Millionths of a token per request.
+    ratio: u64,
+    /// Retries per second that need no deposit.
+    floor: u32,
+    window: Window,
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        Self { ratio: TOKEN / 5, floor: 10, window: Window::default() }
+    }
+}
+
+impl RetryBudget {
+    /// Makes a budget with the defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many retries a request allows.
+    ///
+    /// # Errors
+    ///
+    /// [`RetryError::Ratio`] when it is not a number from 0 to 1,000.
+    pub fn with_ratio(self, ratio: f64) -> Result<Self, RetryError> {
+        if !(0.0..=1000.0).contains(&ratio) {
+            return Err(RetryError::Ratio);
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within the checked range"
+        )]
+        let ratio = (ratio * TOKEN as f64).round() as u64;
+        Ok(Self { ratio, ..self })
+    }
+
+    /// Sets how many retries per second need no deposit.
+    #[must_use]
+    pub fn with_floor(self, per_second: u32) -> Self {
+        Self { floor: per_second, ..self }
+    }
+
+    /// Counts requests.
+    pub fn deposit(&mut self, requests: u64, now: Instant) {
+        self.window.part_at(now).deposited += u128::from(requests) * u128::from(self.ratio);
+    }
+
+    /// Counts requests that came at an even rate since `since`; those that are older than the window no longer count.
+    pub(crate) fn deposit_since(&mut self, requests: u64, since: Instant, now: Instant) {
+        let elapsed = now.saturating_duration_since(since);
+        let recent = if elapsed > Window::LENGTH {
+            u128::from(requests) * Window::LENGTH.as_nanos() / elapsed.as_nanos()
+        } else {
+            u128::from(requests)
+        };
+        self.deposit(u64::try_from(recent).unwrap_or(u64::MAX), now);
+    }
+
+    /// Takes the token for one retry, if there is one.
+    #[must_use]
+    pub fn try_withdraw(&mut self, now: Instant) -> bool {
+        let reserve = u128::from(self.floor) * u128::from(TOKEN) * u128::from(Window::LENGTH.as_secs());
+        self.window.part_at(now);
+        let (deposited, withdrawn) = self.window.sums();
+        if deposited + reserve < withdrawn + u128::from(TOKEN) {
+            return false;
+        }
+        self.window.part_at(now).withdrawn += u128::from(TOKEN);
+        true
+    }
+}
+
+/// The last ten seconds, in ten parts.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    parts: [Part; PARTS],
+    /// When the newest part began, and which one that is.
+    newest: Option<(Instant, usize)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    deposited: u128,
+    withdrawn: u128,
+}
+
+impl Window {
+    const LENGTH: Duration = Duration::from_secs(10);
+    const PART: Duration = Duration::from_secs(1);
+
+    /// Returns the part that `now` falls in, forgetting those that are too old. A clock that went back stays in the newest.
+    fn part_at(&mut self, now: Instant) -> &mut Part {
+        let (mut began, mut at) = self.newest.unwrap_or((now, 0));
+        let elapsed = now.saturating_duration_since(began);
+        if elapsed >= Self::LENGTH {
+            self.parts = [Part::default(); PARTS];
+            began = now;
+        } else {
+            for _ in 0..elapsed.as_secs() {
+                at = (at + 1) % PARTS;
+                self.parts[at] = Part::default();
+                began += Self::PART;
+            }
+        }
+        self.newest = Some((began, at));
+        &mut self.parts[at]
+    }
+
+    fn sums(&self) -> (u128, u128) {
+        self.parts.iter().fold((0, 0), |(deposited, withdrawn), part| {
+            (deposited + part.deposited, withdrawn + part.withdrawn)
+        })
+    }
+}
+
+/// Reports a setting out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RetryError {
+    /// No attempt at all.
+    NoAttempts,
+    /// A ratio that is not a number from 0 to 1,000.
+    Ratio,
+}
+
+impl fmt::Display for RetryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoAttempts => "a request needs at least one attempt",
+            Self::Ratio => "the ratio of a retry budget must be a number from 0 to 1000",
+        })
+    }
+}
+
+impl Error for RetryError {}
