@@ -67,7 +67,7 @@
 //!
 //! # Services
 //!
-//! `tower` beside them makes every member a service, and the whole a [`tower_service::Service`] on any runtime: see
+//! `tower` beside them makes every member a service, and the whole a `tower_service::Service` on any runtime: see
 //! `poise::tower::Balancer` and its `Builder::build`.
 //!
 //! # Turnkey
