@@ -11,8 +11,9 @@ const BITS: usize = u64::BITS as usize;
 /// Remembers which members of one membership are believed to be eligible.
 ///
 /// It is a hint where to look, so that a pick among 10,000 members of which 98 % are excluded costs what a pick among
-/// eight costs. The candidate's own word always decides; after a few misses a pick falls back to one exact scan, so a flip
-/// that was missed can hide nobody for good.
+/// eight costs. The candidate's own word always decides, so a flip that was missed never selects an excluded member; and
+/// after a few misses a pick falls back to one exact scan, so it never makes a pick fail. All it can do is keep a member idle
+/// while others work.
 ///
 /// Only what changes by transitions is kept ([`Exclusions::SLOW`]): the administrative state and the verdicts of health.
 /// Whoever makes a transition calls [`set`](Self::set).

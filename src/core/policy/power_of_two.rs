@@ -71,9 +71,9 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoic
     }
 }
 
-/// Returns the load per unit of weight; what is not a number counts as infinite.
+/// Returns the load per unit of weight, at least zero; what is not a number counts as infinite.
 pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: &Now) -> f64 {
-    let share = f64::from(candidate.weight().value()) * f64::from(candidate.ramp(now));
+    let share = f64::from(candidate.weight().value()) * f64::from(candidate.ramp(now)).max(0.0);
     let load = candidate.load().measure(now);
     let relative = if load > 0.0 || load.is_nan() { load / share } else { 0.0 };
     if relative.is_nan() { f64::INFINITY } else { relative }

@@ -1,6 +1,6 @@
 //! Each in turn.
 
-use crate::core::view::Memo;
+use crate::core::view::{LANES, Memo};
 use crate::core::{Candidate, PickError, Policy, Prepare, Rng, Selection, View};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ const NOBODY: u32 = u32::MAX;
 /// # Complexity
 ///
 /// Constant with an eligibility; otherwise the distance to the next eligible candidate. Threads that pick at the same time
-/// contend for one word.
+/// contend for one cache line.
 ///
 /// # Allocation
 ///
@@ -29,7 +29,12 @@ const NOBODY: u32 = u32::MAX;
 ///
 /// # Membership changes
 ///
-/// The position in the turn is kept, and starts over at the first member when there are fewer members than it.
+/// The position in the turn is kept; one that lies beyond the last member is reduced by the number of members.
+///
+/// # Within other policies
+///
+/// A policy that picks a part of the members first, such as [`PriorityFailover`](super::PriorityFailover), has a turn of
+/// its own for each part, up to sixteen; more parts than that share.
 ///
 /// # Examples
 ///
@@ -44,9 +49,9 @@ const NOBODY: u32 = u32::MAX;
 /// ```
 #[derive(Debug)]
 pub struct RoundRobin {
-    /// The next slot in the low half, the slot that is owed a turn in the high half. Keeping both in one word makes each
-    /// pick one step of one order, however many threads pick.
-    turn: AtomicU64,
+    /// For each lane, the next slot in the low half and the slot that is owed a turn in the high half. Keeping both in one
+    /// word makes each pick one step of one order, however many threads pick.
+    turns: [AtomicU64; LANES],
 }
 
 impl RoundRobin {
@@ -64,7 +69,8 @@ impl RoundRobin {
     }
 
     fn at(position: usize) -> Self {
-        Self { turn: AtomicU64::new(Turn { next: clamp(position), owed: NOBODY }.pack()) }
+        let turn = Turn { next: clamp(position), owed: NOBODY }.pack();
+        Self { turns: std::array::from_fn(|_| AtomicU64::new(turn)) }
     }
 }
 
@@ -89,12 +95,12 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for RoundRobin {
         if members == 0 {
             return Err(PickError::Empty);
         }
-        let mut before = self.turn.load(Ordering::Relaxed);
+        let turn = &self.turns[view.lane() % LANES];
+        let mut before = turn.load(Ordering::Relaxed);
         loop {
             let (slot, after) = Turn::unpack(before).take(view, members)?;
             // No ordering beyond the word itself: the cursor publishes nothing else.
-            match self.turn.compare_exchange_weak(before, after.pack(), Ordering::Relaxed, Ordering::Relaxed)
-            {
+            match turn.compare_exchange_weak(before, after.pack(), Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(view.select(slot)),
                 Err(meanwhile) => before = meanwhile,
             }
@@ -136,4 +142,42 @@ impl Turn {
 /// Cursors are 32 bits wide, which is more than any membership.
 fn clamp(slot: usize) -> u32 {
     u32::try_from(slot).map_or(NOBODY - 1, |slot| slot.min(NOBODY - 1))
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::RoundRobin;
+    use crate::core::{Backend, Policy, Status};
+    use std::sync::Arc;
+
+    /// Picks twice in one thread and once in another.
+    fn three_picks(policy: RoundRobin, members: [Backend<&'static str>; 3]) -> Vec<usize> {
+        let (policy, members) = (Arc::new(policy), Arc::new(members));
+        let (other, others) = (Arc::clone(&policy), Arc::clone(&members));
+        let pick =
+            |policy: &RoundRobin, members: &[Backend<&str>]| policy.pick(members, &()).unwrap().index();
+        let thread = loom::thread::spawn(move || pick(&other, &*others));
+        let mut picks = vec![pick(&policy, &*members), pick(&policy, &*members)];
+        picks.push(thread.join().unwrap());
+        picks.sort_unstable();
+        picks
+    }
+
+    #[test]
+    fn loom_picks_of_two_threads_are_one_serial_order() {
+        loom::model(|| {
+            let picks = three_picks(RoundRobin::starting_at(1), ["a", "b", "c"].map(Backend::new));
+            assert_eq!(picks, [0, 1, 2]);
+        });
+    }
+
+    #[test]
+    fn loom_an_excluded_member_costs_no_other_its_turn() {
+        loom::model(|| {
+            let [a, b, c] = ["a", "b", "c"].map(Backend::new);
+            let members = [a.with_status(Status::Draining), b, c];
+            let picks = three_picks(RoundRobin::starting_at(0), members);
+            assert!(picks == [1, 1, 2], "the serial order is b, c, b: {picks:?}");
+        });
+    }
 }

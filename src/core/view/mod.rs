@@ -20,4 +20,5 @@ mod view;
 pub(crate) use self::memo::Memo;
 pub use self::readers::Pair;
 pub(crate) use self::scope::Scope;
+pub(crate) use self::view::LANES;
 pub use self::view::View;

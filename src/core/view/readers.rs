@@ -107,6 +107,10 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Lists the eligible candidates with their positions. Each is sampled when the iterator reaches it.
+    ///
+    /// # Complexity
+    ///
+    /// One scan, also with an eligibility.
     pub fn eligible(&self) -> impl Iterator<Item = (Selection, &'a C)> + '_ {
         (0..self.len()).filter_map(|slot| {
             let candidate = self.candidate(slot)?;
@@ -127,6 +131,10 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Selects the candidate at `slot`.
+    ///
+    /// # Panics
+    ///
+    /// When `slot` is not below [`len`](Self::len) and the view has a scope.
     pub fn select(&self, slot: usize) -> Selection {
         Selection::new(self.position(slot)).in_panic(self.is_panic())
     }

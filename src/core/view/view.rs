@@ -27,9 +27,14 @@ pub struct View<'a, C> {
     attempted: Option<&'a Attempted>,
     prepared: Option<&'a Prepared>,
     eligibility: Option<&'a Eligibility>,
+    known: Option<&'a [Exclusions]>,
     time: Time<'a>,
+    lane: usize,
     panic: bool,
 }
+
+/// How many parts of a membership a policy tells apart. Five has an inverse modulo sixteen, so few of them coincide.
+pub(crate) const LANES: usize = 16;
 
 /// A time of its own, or the one that the dispatcher shares with all parts of one attempt.
 enum Time<'a> {
@@ -47,7 +52,9 @@ impl<'a, C> View<'a, C> {
             attempted: None,
             prepared: None,
             eligibility: None,
+            known: None,
             time: Time::Own(Now::lazy()),
+            lane: 0,
             panic: false,
         }
     }
@@ -55,7 +62,8 @@ impl<'a, C> View<'a, C> {
     /// Limits the view to the candidates at these positions, which ascend.
     ///
     /// What was prepared for another set of candidates is dropped. A position that is out of range counts as
-    /// [`OutOfScope`](Exclusion::OutOfScope).
+    /// [`OutOfScope`](Exclusion::OutOfScope); policies that prepare a table refuse the view instead, as they do when a
+    /// position stands there twice and identities matter.
     #[must_use]
     pub fn within(self, positions: &'a [u32]) -> Self {
         Self { scope: Some(positions), prepared: None, eligibility: None, ..self }
@@ -134,7 +142,7 @@ impl<'a, C> View<'a, C> {
     ///
     /// # Panics
     ///
-    /// When `slot` is not below [`len`](Self::len).
+    /// When `slot` is not below [`len`](Self::len) and the view has a scope.
     #[must_use]
     pub fn position(&self, slot: usize) -> usize {
         self.scope.map_or(slot, |positions| positions[slot] as usize)
@@ -169,9 +177,22 @@ impl<'a, C> View<'a, C> {
             attempted: self.attempted,
             prepared: Some(&scope.prepared),
             eligibility: Some(&scope.eligibility),
+            known: self.known,
             time: Time::Shared(self.now()),
+            lane: self.lane * 5 + 1,
             panic: self.panic,
         }
+    }
+
+    /// Says which of its siblings an inner view is.
+    pub(crate) fn in_lane(self, lane: usize) -> Self {
+        Self { lane: (self.lane + lane) % LANES, ..self }
+    }
+
+    /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a
+    /// membership in turns, and what it remembers of one part says nothing of another.
+    pub(crate) const fn lane(&self) -> usize {
+        self.lane
     }
 }
 
@@ -179,21 +200,42 @@ impl<'a, C: Candidate> View<'a, C> {
     /// Returns every reason not to choose the candidate at `position`.
     #[must_use]
     pub fn exclusions(&self, position: usize) -> Exclusions {
-        let in_scope = self.scope.is_none_or(|positions| positions.iter().any(|at| *at as usize == position));
+        let in_scope = self.scope.is_none_or(|positions| holds(positions, position));
         match self.candidates.get(position) {
             Some(candidate) => self.weigh(position, candidate).with_if(Exclusion::OutOfScope, !in_scope),
             None => Exclusion::OutOfScope.into(),
         }
     }
 
-    /// Returns every reason not to choose the candidate at `slot`.
+    /// Returns every reason not to choose the candidate at `slot`; a slot that names nobody is out of scope.
     #[must_use]
     pub fn exclusions_at(&self, slot: usize) -> Exclusions {
-        let position = self.position(slot);
+        let position = match self.scope {
+            Some(positions) => positions.get(slot).map_or(usize::MAX, |position| *position as usize),
+            None => slot,
+        };
         match self.candidates.get(position) {
             Some(candidate) => self.weigh(position, candidate),
             None => Exclusion::OutOfScope.into(),
         }
+    }
+
+    /// Samples every candidate in scope, once; the result is by position.
+    pub(crate) fn sample_all(&self) -> Vec<Exclusions> {
+        let mut known = vec![Exclusions::NONE; self.candidates.len()];
+        for slot in 0..self.len() {
+            let position = self.position(slot);
+            if let Some((place, candidate)) = known.get_mut(position).zip(self.candidates.get(position)) {
+                *place = self.found(position, candidate);
+            }
+        }
+        known
+    }
+
+    /// Takes the exclusions of candidates from an earlier sample of all, so that one pick that looks at them more than once
+    /// sees the same.
+    pub(crate) fn knowing<'b>(&'b self, known: &'b [Exclusions]) -> View<'b, C> {
+        View { known: Some(known), time: Time::Shared(self.now()), ..*self }
     }
 
     /// Checks a selection, and returns the candidate that it names.
@@ -217,11 +259,22 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     fn weigh(&self, position: usize, candidate: &C) -> Exclusions {
-        let found = candidate.exclusions(self.now());
+        let found = self.found(position, candidate);
         let found = if self.panic { found.without(Exclusions::HEALTH) } else { found };
         let tried = self.attempted.is_some_and(|attempted| attempted.contains(position));
         found.with_if(Exclusion::Attempted, tried)
     }
+
+    fn found(&self, position: usize, candidate: &C) -> Exclusions {
+        let known = self.known.and_then(|known| known.get(position));
+        known.copied().unwrap_or_else(|| candidate.exclusions(self.now()))
+    }
+}
+
+/// Positions ascend, but nothing breaks when they do not.
+fn holds(positions: &[u32], position: usize) -> bool {
+    u32::try_from(position)
+        .is_ok_and(|position| positions.binary_search(&position).is_ok() || positions.contains(&position))
 }
 
 impl<C> fmt::Debug for View<'_, C> {

@@ -20,7 +20,8 @@ const SKIP_SEED: u64 = 0xCA11_AB1E;
 /// those hashes, each member takes the next free entry of its permutation until it has its quota. A key belongs to the
 /// owner of the entry `hash(key) mod size`.
 ///
-/// - Shares are within one entry of the ideal by weight, and each member has at least one entry.
+/// - Shares are within one entry of the ideal by weight. A member whose ideal is less than one entry has one, which the
+///   members with the most entries give up.
 /// - Placement depends on identities and weights only: neither on the order of the members nor on the process.
 /// - A member that is excluded loses its keys to the next distinct owners along the table; keys of other members stay where
 ///   they are. Nothing is rebuilt: an exclusion flips bits.

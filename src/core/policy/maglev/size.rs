@@ -46,11 +46,11 @@ pub(super) fn check(size: u32) -> Result<u32, MaglevError> {
     }
 }
 
-/// Chooses the size for a number of members when the user did not: the default, or for memberships that fill a tenth of it
-/// the first prime above ten times their number, as far as the maximum allows.
+/// Chooses the size for a number of members when the user did not: the default, or for memberships that do not fit the first
+/// prime above ten times their number, as far as the maximum allows.
 pub(super) fn for_members(members: usize) -> u32 {
     let wanted = u32::try_from(members.saturating_mul(10)).unwrap_or(MAX);
-    if wanted <= DEFAULT * 10 && members < DEFAULT as usize {
+    if members < DEFAULT as usize {
         return DEFAULT;
     }
     (wanted.min(MAX - 100)..=MAX).find(|size| is_prime(*size)).unwrap_or(DEFAULT)

@@ -102,8 +102,10 @@ impl<P> PriorityFailover<P> {
         if let Some(table) = view.table::<PriorityTable>() {
             return self.decide_by(table, view, key);
         }
-        let table = PriorityTable::new(view, self.config, |_, _| Ok(Prepared::none()))?;
-        self.decide_by(&table, view, key)
+        let known = view.sample_all();
+        let view = view.knowing(&known);
+        let table = PriorityTable::new(&view, self.config, |_, _| Ok(Prepared::none()))?;
+        self.decide_by(&table, &view, key)
     }
 
     fn decide_by<C, K>(
@@ -123,28 +125,32 @@ impl<P> PriorityFailover<P> {
         let mut counts = ExclusionCounts::default();
         let mut rejected = false;
         let others = (0..table.levels.len()).filter(|level| *level != drawn);
-        for level in std::iter::once(drawn).chain(others).filter_map(|level| table.levels.get(level)) {
+        for lane in std::iter::once(drawn).chain(others) {
+            let Some(level) = table.levels.get(lane) else { continue };
             if level.is_panic() && table.fails_closed() && !view.is_panic() {
                 rejected = true;
                 counts.merge(&reasons(view.inner(&level.scope).refuse()));
                 continue;
             }
-            match self.pick_in(level, view, key) {
+            match self.pick_in(level, view.inner(&level.scope).in_lane(lane), key) {
                 Ok(decision) => return Ok(decision),
                 Err(PickError::NoEligible(found)) => counts.merge(&found),
+                Err(PickError::PanicRejected(found)) => {
+                    rejected = true;
+                    counts.merge(&found);
+                }
                 Err(error) => return Err(error),
             }
         }
         Err(if rejected { PickError::PanicRejected(counts) } else { PickError::NoEligible(counts) })
     }
 
-    fn pick_in<C, K>(&self, level: &Level, view: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    fn pick_in<C, K>(&self, level: &Level, inner: View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
     where
         C: Candidate,
         K: ?Sized,
         P: Policy<C, K>,
     {
-        let inner = view.inner(&level.scope);
         let inner = if level.is_panic() { inner.in_panic() } else { inner };
         let selection = self.inner.pick_from(&inner, key)?;
         Ok(PriorityDecision { selection, level: level.priority, panic: inner.is_panic() })

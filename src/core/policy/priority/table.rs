@@ -95,8 +95,11 @@ impl PriorityTable {
                 up_to += share.load;
                 level.share.store(up_to * 2 + u32::from(share.panic), Ordering::Relaxed);
             }
-            // Whoever flips afterwards recomputes too; whoever flipped meanwhile may have been overwritten here.
-            if self.flips.load(Ordering::Acquire) == seen {
+            // Whoever flips afterwards recomputes too; whoever flipped meanwhile may have been overwritten here. A
+            // read-modify-write sees the last count, where a load may see an old one, and by releasing it puts the
+            // shares above before those of whoever flips next.
+            let last = self.flips.compare_exchange(seen, seen, Ordering::AcqRel, Ordering::Relaxed);
+            if last.is_ok() {
                 return;
             }
         }
@@ -149,4 +152,50 @@ fn level_of<C: Candidate>(
         healthy: AtomicU64::new(healthy),
         share: AtomicU32::new(0),
     })
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::{PriorityConfig, PriorityTable, Table};
+    use crate::core::{Backend, Prepared, Status, View};
+    use std::sync::Arc;
+
+    fn table(statuses: [Status; 3]) -> PriorityTable {
+        let members = [(0, 0), (1, 0), (2, 1)].map(|(slot, priority): (usize, u32)| {
+            Backend::new(slot).with_priority(priority).with_status(statuses[slot])
+        });
+        let prepare = |_, _: &[u32]| Ok(Prepared::none());
+        PriorityTable::new(&View::new(&members), PriorityConfig::default(), prepare).unwrap()
+    }
+
+    fn shares(table: &PriorityTable) -> Vec<(u32, bool)> {
+        table.levels.iter().map(super::Level::share).collect()
+    }
+
+    #[test]
+    fn loom_racing_flips_end_with_the_plan_of_the_final_state() {
+        loom::model(|| {
+            let flipped = Arc::new(table([Status::Ready; 3]));
+            let other = Arc::clone(&flipped);
+            let thread = loom::thread::spawn(move || other.set_eligible(0, false));
+            flipped.set_eligible(1, false);
+            thread.join().unwrap();
+            let expected = table([Status::Draining, Status::Draining, Status::Ready]);
+            assert_eq!(shares(&flipped), shares(&expected));
+        });
+    }
+
+    #[test]
+    fn loom_opposite_flips_of_one_member_end_with_the_plan_of_its_last_state() {
+        loom::model(|| {
+            let flipped = Arc::new(table([Status::Ready; 3]));
+            let other = Arc::clone(&flipped);
+            let thread = loom::thread::spawn(move || other.set_eligible(0, true));
+            flipped.set_eligible(0, false);
+            thread.join().unwrap();
+            let eligible = flipped.levels[0].scope.eligibility.contains(0);
+            let first = if eligible { Status::Ready } else { Status::Draining };
+            assert_eq!(shares(&flipped), shares(&table([first, Status::Ready, Status::Ready])));
+        });
+    }
 }
