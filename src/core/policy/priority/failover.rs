@@ -30,8 +30,8 @@ pub struct PriorityDecision {
 /// 4. A level is drawn by these percentages. If nobody in it can be chosen, because all were tried before, say, the others
 ///    are asked in order.
 ///
-/// Whether the healths add up, and whether a level is below the threshold, is decided without rounding. Levels may be
-/// nested: the inner policy may be a `PriorityFailover` over another property.
+/// Whether the healths add up, and whether a level is below the threshold, is decided without rounding. The inner policy may
+/// divide its level further, and may panic by itself there.
 ///
 /// Source: Envoy, "Priority levels" and "Panic threshold".
 ///
