@@ -1,1 +1,115 @@
-fn main() {}
+//! What a pick costs on a prepared view with an eligibility, beside one uncontended atomic addition in the same run.
+//!
+//! Candidates stand behind `Arc`, with state and load in atomics; every second one is excluded where a row says so.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use divan::{Bencher, counter::ItemsCount};
+use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
+use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, View};
+
+const SIZES: [usize; 4] = [8, 64, 512, 10_000];
+const PICKS: usize = 1_000;
+
+struct Node {
+    id: String,
+    excluded: AtomicU64,
+    load: InFlight,
+}
+
+impl Candidate for Node {
+    type Id = str;
+    type Data = ();
+    type Load = InFlight;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &InFlight {
+        &self.load
+    }
+
+    fn exclusions(&self, _: &Now) -> Exclusions {
+        Exclusions::NONE.with_if(Exclusion::Circuit, self.excluded.load(Ordering::Relaxed) != 0)
+    }
+}
+
+fn nodes(members: usize, excluded: impl Fn(usize) -> bool) -> Vec<Arc<Node>> {
+    let node = |at| Node {
+        id: format!("10.0.0.{at}:80"),
+        excluded: AtomicU64::new(u64::from(excluded(at))),
+        load: InFlight::new(),
+    };
+    (0..members).map(|at| Arc::new(node(at))).collect()
+}
+
+fn picks<P: Policy<Arc<Node>, [u8; 16]>>(bencher: Bencher<'_, '_>, nodes: &[Arc<Node>], policy: &P) {
+    #[expect(clippy::disallowed_methods, reason = "the dispatcher supplies the time")]
+    let now = Now::at(Instant::now());
+    let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
+    let prepared = policy.prepare(&View::new(nodes), None).expect("the nodes fit");
+    let eligibility = Eligibility::of(nodes, &now);
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in keys.iter().cycle().take(PICKS) {
+            let view =
+                View::new(black_box(nodes)).with_now(&now).prepared(&prepared).eligibility(&eligibility);
+            let _ = black_box(policy.pick_from(&view, black_box(key)));
+        }
+    });
+}
+
+#[divan::bench]
+fn atomic_addition(bencher: Bencher<'_, '_>) {
+    let word = AtomicU64::new(0);
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for _ in 0..PICKS {
+            black_box(black_box(&word).fetch_add(1, Ordering::Relaxed));
+        }
+    });
+}
+
+macro_rules! rows {
+    ($($row:ident: $policy:expr;)+) => {$(
+        #[divan::bench(args = SIZES)]
+        fn $row(bencher: Bencher<'_, '_>, members: usize) {
+            picks(bencher, &nodes(members, |_| false), &$policy);
+        }
+    )+};
+}
+
+rows! {
+    random: Random::new();
+    round_robin: RoundRobin::new();
+    two_choices: PowerOfTwoChoices::new();
+    maglev: Maglev::new();
+    priority_over_maglev: PriorityFailover::new(Maglev::new());
+    priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
+    least_loaded: LeastLoaded::new();
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn two_choices_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &PowerOfTwoChoices::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn round_robin_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &RoundRobin::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn maglev_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &Maglev::new());
+}
+
+fn main() {
+    divan::main();
+}
