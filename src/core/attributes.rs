@@ -148,18 +148,21 @@ impl Attributes {
 
     /// Returns the administrative state.
     #[must_use]
+    #[inline]
     pub fn status(&self) -> Status {
         self.status
     }
 
     /// Returns the weight.
     #[must_use]
+    #[inline]
     pub fn weight(&self) -> Weight {
         self.weight
     }
 
     /// Returns the priority.
     #[must_use]
+    #[inline]
     pub fn priority(&self) -> u32 {
         self.priority
     }

@@ -101,18 +101,21 @@ impl Eligibility {
 
     /// Tells whether the member at `slot` is believed to be eligible.
     #[must_use]
+    #[inline]
     pub fn contains(&self, slot: usize) -> bool {
         slot < self.len() && self.words[slot / BITS].load(Ordering::Relaxed) & bit(slot) != 0
     }
 
     /// Returns how many members are believed to be eligible.
     #[must_use]
+    #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed) as usize
     }
 
     /// Returns the number of slots.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.dense.len()
     }
@@ -124,11 +127,13 @@ impl Eligibility {
     }
 
     /// Returns the slot at `place` of the permutation whose first [`count`](Self::count) entries are eligible.
+    #[inline]
     pub(crate) fn nth(&self, place: usize) -> usize {
         self.dense[place].load(Ordering::Relaxed) as usize
     }
 
     /// Returns the first slot at or after `start`, without wrapping, that is believed to be eligible.
+    #[inline]
     pub(crate) fn next_from(&self, start: usize) -> Option<usize> {
         next_set(&self.words, start)
     }
@@ -181,6 +186,7 @@ impl fmt::Debug for Eligibility {
 }
 
 /// Returns the first set bit at or after `start` in the concatenated words.
+#[inline]
 pub(crate) fn next_set(words: &[AtomicU64], start: usize) -> Option<usize> {
     let mut index = start / BITS;
     let mut word = words.get(index)?.load(Ordering::Relaxed) & (u64::MAX << (start % BITS));
@@ -191,6 +197,7 @@ pub(crate) fn next_set(words: &[AtomicU64], start: usize) -> Option<usize> {
     Some(index * BITS + word.trailing_zeros() as usize)
 }
 
+#[inline]
 pub(crate) fn bit(slot: usize) -> u64 {
     1 << (slot % BITS)
 }

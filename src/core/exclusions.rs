@@ -110,18 +110,21 @@ impl Exclusions {
 
     /// Adds `reason` when `condition` holds.
     #[must_use]
+    #[inline]
     pub const fn with_if(self, reason: Exclusion, condition: bool) -> Self {
         if condition { Self(self.0 | reason.bit()) } else { self }
     }
 
     /// Keeps only the reasons that are in `mask` too.
     #[must_use]
+    #[inline]
     pub const fn only(self, mask: Self) -> Self {
         Self(self.0 & mask.0)
     }
 
     /// Drops the reasons that are in `mask`.
     #[must_use]
+    #[inline]
     pub const fn without(self, mask: Self) -> Self {
         Self(self.0 & !mask.0)
     }

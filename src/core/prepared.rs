@@ -58,6 +58,7 @@ impl Prepared {
     ///
     /// A view with another table gets `None`, and its policy takes the slow way.
     #[must_use]
+    #[inline]
     pub fn table<T: Table>(&self, members: usize) -> Option<&T> {
         let table: &dyn Any = self.table.as_deref()?;
         if self.members == members { table.downcast_ref() } else { None }
@@ -65,6 +66,7 @@ impl Prepared {
 
     /// Returns the table when it is a `T`, whatever it was built for: what a new one may start from.
     #[must_use]
+    #[inline]
     pub fn earlier<T: Table>(&self) -> Option<&T> {
         self.table::<T>(self.members)
     }

@@ -18,24 +18,28 @@ pub struct Selection {
 
 impl Selection {
     /// Selects the candidate at `index`.
+    #[inline]
     pub const fn new(index: usize) -> Self {
         Self { index, panic: false }
     }
 
     /// Says that the choice was made in panic mode: the verdicts of health were overridden, and whoever dispatches
     /// forces its way through them.
+    #[inline]
     pub const fn in_panic(self, panic: bool) -> Self {
         Self { panic, ..self }
     }
 
     /// Tells whether the choice was made in panic mode.
     #[must_use]
+    #[inline]
     pub const fn is_panic(self) -> bool {
         self.panic
     }
 
     /// Returns the position in the slice of candidates.
     #[must_use]
+    #[inline]
     pub const fn index(self) -> usize {
         self.index
     }

@@ -42,6 +42,7 @@ impl Weight {
 
     /// Returns the number.
     #[must_use]
+    #[inline]
     pub const fn value(self) -> u32 {
         self.0.get()
     }

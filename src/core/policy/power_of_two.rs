@@ -72,6 +72,7 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoic
 }
 
 /// Returns the load per unit of weight, at least zero; what is not a number counts as infinite.
+#[inline]
 pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: &Now) -> f64 {
     let share = f64::from(candidate.weight().value()) * f64::from(candidate.ramp(now)).max(0.0);
     let load = candidate.load().measure(now);

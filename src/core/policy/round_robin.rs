@@ -116,16 +116,19 @@ struct Turn {
 }
 
 impl Turn {
+    #[inline]
     fn pack(self) -> u64 {
         u64::from(self.owed) << 32 | u64::from(self.next)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of the word")]
+    #[inline]
     fn unpack(word: u64) -> Self {
         Self { next: word as u32, owed: (word >> 32) as u32 }
     }
 
     /// Serves one candidate: the one that is owed a turn, or the next one.
+    #[inline]
     fn take<C: Candidate>(self, view: &View<'_, C>, members: u32) -> Result<(usize, Self), PickError> {
         let next = if self.next < members { self.next } else { self.next % members };
         let mut memo = Memo::new();
@@ -140,6 +143,7 @@ impl Turn {
 }
 
 /// Cursors are 32 bits wide, which is more than any membership.
+#[inline]
 fn clamp(slot: usize) -> u32 {
     u32::try_from(slot).map_or(NOBODY - 1, |slot| slot.min(NOBODY - 1))
 }

@@ -6,33 +6,49 @@ use crate::core::Exclusions;
 pub(crate) const SAMPLES: usize = 8;
 
 /// Remembers the few candidates that a pick has sampled, so that none is sampled twice.
+///
+/// Slots are narrow because every pick clears a memo.
 #[derive(Debug)]
 pub(crate) struct Memo {
-    samples: [(usize, Exclusions); SAMPLES],
+    slots: [u32; SAMPLES],
+    exclusions: [Exclusions; SAMPLES],
     len: usize,
 }
 
 impl Memo {
+    #[inline]
     pub(crate) const fn new() -> Self {
-        Self { samples: [(0, Exclusions::NONE); SAMPLES], len: 0 }
+        Self { slots: [0; SAMPLES], exclusions: [Exclusions::NONE; SAMPLES], len: 0 }
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.len == SAMPLES
+        self.len >= SAMPLES
     }
 
-    /// Keeps a sample; the caller has asked [`Memo::is_full`] before.
+    /// Keeps a sample, unless it is full. A slot that is no `u32` is not kept; no membership is that large.
+    #[inline]
     pub(crate) fn keep(&mut self, slot: usize, exclusions: Exclusions) {
-        self.samples[self.len] = (slot, exclusions);
-        self.len += 1;
+        if let (Ok(slot), true) = (u32::try_from(slot), self.len < SAMPLES) {
+            self.slots[self.len] = slot;
+            self.exclusions[self.len] = exclusions;
+            self.len += 1;
+        }
     }
 
+    #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<Exclusions> {
-        self.samples[..self.len].iter().find(|(at, _)| *at == slot).map(|(_, exclusions)| *exclusions)
+        self.iter().find(|(at, _)| *at == slot).map(|(_, exclusions)| exclusions)
     }
 
     /// Returns a sampled candidate that was eligible.
     pub(crate) fn eligible(&self) -> Option<usize> {
-        self.samples[..self.len].iter().find(|(_, exclusions)| exclusions.is_empty()).map(|(slot, _)| *slot)
+        self.iter().find(|(_, exclusions)| exclusions.is_empty()).map(|(slot, _)| slot)
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = (usize, Exclusions)> + '_ {
+        let slots = self.slots.iter().map(|slot| *slot as usize);
+        slots.zip(self.exclusions).take(self.len)
     }
 }

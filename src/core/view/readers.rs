@@ -23,6 +23,7 @@ impl<'a, C: Candidate> View<'a, C> {
     /// # Complexity
     ///
     /// With an eligibility, the distance to the next eligible slot divided by 64; otherwise that distance.
+    #[inline]
     pub fn first_from(&self, start: usize) -> Result<Selection, PickError> {
         self.first_slot_from(start, &mut Memo::new()).map(|slot| self.select(slot))
     }
@@ -37,6 +38,7 @@ impl<'a, C: Candidate> View<'a, C> {
     ///
     /// Constant with an eligibility. Otherwise constant while a fair part of the candidates is eligible, and one scan when
     /// several draws missed.
+    #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
         let mut memo = Memo::new();
         match self.draw(rng, &mut memo) {
@@ -54,6 +56,7 @@ impl<'a, C: Candidate> View<'a, C> {
     /// # Complexity
     ///
     /// As for [`uniform`](Self::uniform).
+    #[inline]
     pub fn pair(&self, rng: &Rng) -> Result<Pair, PickError> {
         let mut memo = Memo::new();
         if let Some((first, second)) = self.draw_both(rng, &mut memo) {
@@ -135,11 +138,13 @@ impl<'a, C: Candidate> View<'a, C> {
     /// # Panics
     ///
     /// When `slot` is not below [`len`](Self::len) and the view has a scope.
+    #[inline]
     pub fn select(&self, slot: usize) -> Selection {
         Selection::new(self.position(slot)).in_panic(self.is_panic())
     }
 
     /// As [`first_from`](Self::first_from), as a slot, knowing what has been sampled before.
+    #[inline]
     pub(crate) fn first_slot_from(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
         let members = self.len();
         let start = if start < members { start } else { 0 };
@@ -173,6 +178,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// Samples `slot` unless that was done before, keeps the sample, and tells whether the candidate may be chosen. The
     /// caller has seen that `memo` is not full.
+    #[inline]
     pub(crate) fn try_slot(&self, slot: usize, memo: &mut Memo) -> bool {
         if let Some(exclusions) = memo.get(slot) {
             return exclusions.is_empty();
@@ -183,6 +189,7 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Draws two at once, the common case; what was sampled and of no use stays in `memo`.
+    #[inline]
     fn draw_both(&self, rng: &Rng, memo: &mut Memo) -> Option<(usize, usize)> {
         let (first, second) = match self.hint() {
             Some(hint) => {
@@ -205,6 +212,7 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Two places of a permutation that is being changed may show the same slot for a moment.
+    #[inline]
     fn exclusions_at_unless(&self, slot: usize, same: usize) -> Option<Exclusions> {
         (slot != same).then(|| self.exclusions_at(slot))
     }
@@ -283,6 +291,7 @@ impl<'a, C: Candidate> View<'a, C> {
         if self.is_empty() { PickError::Empty } else { PickError::NoEligible(counts) }
     }
 
+    #[inline]
     pub(crate) fn sample(&self, slot: usize, memo: &Memo) -> Exclusions {
         memo.get(slot).unwrap_or_else(|| self.exclusions_at(slot))
     }

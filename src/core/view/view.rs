@@ -45,6 +45,7 @@ enum Time<'a> {
 impl<'a, C> View<'a, C> {
     /// Makes a view of all candidates, at a time that is read when it is first needed.
     #[must_use]
+    #[inline]
     pub const fn new(candidates: &'a [C]) -> Self {
         Self {
             candidates,
@@ -71,6 +72,7 @@ impl<'a, C> View<'a, C> {
 
     /// Avoids what the request has tried already.
     #[must_use]
+    #[inline]
     pub fn avoiding(self, attempted: &'a Attempted) -> Self {
         Self { attempted: Some(attempted), ..self }
     }
@@ -83,48 +85,56 @@ impl<'a, C> View<'a, C> {
 
     /// Shares the time of the caller.
     #[must_use]
+    #[inline]
     pub fn with_now(self, now: &'a Now) -> Self {
         Self { time: Time::Shared(now), ..self }
     }
 
     /// Adds what the policy prepared for exactly these candidates.
     #[must_use]
+    #[inline]
     pub fn prepared(self, prepared: &'a Prepared) -> Self {
         Self { prepared: Some(prepared), ..self }
     }
 
     /// Adds where to look for eligible candidates.
     #[must_use]
+    #[inline]
     pub fn eligibility(self, eligibility: &'a Eligibility) -> Self {
         Self { eligibility: Some(eligibility), ..self }
     }
 
     /// Overrides the verdicts of health: whoever is neither draining nor unavailable may be chosen.
     #[must_use]
+    #[inline]
     pub fn in_panic(self) -> Self {
         Self { panic: true, ..self }
     }
 
     /// Returns all candidates, also those out of the scope.
     #[must_use]
+    #[inline]
     pub const fn candidates(&self) -> &'a [C] {
         self.candidates
     }
 
     /// Returns the number of slots: of candidates in the scope.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.scope.map_or(self.candidates.len(), <[u32]>::len)
     }
 
     /// Tells whether there is nobody to choose from.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the time of this pick.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> &Now {
         match &self.time {
             Time::Own(now) => now,
@@ -134,6 +144,7 @@ impl<'a, C> View<'a, C> {
 
     /// Tells whether the verdicts of health are overridden.
     #[must_use]
+    #[inline]
     pub const fn is_panic(&self) -> bool {
         self.panic
     }
@@ -144,12 +155,14 @@ impl<'a, C> View<'a, C> {
     ///
     /// When `slot` is not below [`len`](Self::len) and the view has a scope.
     #[must_use]
+    #[inline]
     pub fn position(&self, slot: usize) -> usize {
         self.scope.map_or(slot, |positions| positions[slot] as usize)
     }
 
     /// Returns the candidate at `slot`, if the scope names one that exists.
     #[must_use]
+    #[inline]
     pub fn candidate(&self, slot: usize) -> Option<&'a C> {
         let position = match self.scope {
             Some(positions) => *positions.get(slot)? as usize,
@@ -160,16 +173,19 @@ impl<'a, C> View<'a, C> {
 
     /// Returns the table that was prepared for this view, when it is a `T`.
     #[must_use]
+    #[inline]
     pub fn table<T: Table>(&self) -> Option<&'a T> {
         self.prepared?.table(self.len())
     }
 
     /// Returns where to look, unless panic makes that useless.
+    #[inline]
     pub(crate) fn hint(&self) -> Option<&'a Eligibility> {
         self.eligibility.filter(|eligibility| !self.panic && eligibility.len() == self.len())
     }
 
     /// Looks at one part of the membership, under everything else that limits this view.
+    #[inline]
     pub(crate) fn inner<'b>(&'b self, scope: &'b Scope) -> View<'b, C> {
         View {
             candidates: self.candidates,
@@ -185,12 +201,14 @@ impl<'a, C> View<'a, C> {
     }
 
     /// Says which of its siblings an inner view is.
+    #[inline]
     pub(crate) fn in_lane(self, lane: usize) -> Self {
         Self { lane: (self.lane + lane) % LANES, ..self }
     }
 
     /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a
     /// membership in turns, and what it remembers of one part says nothing of another.
+    #[inline]
     pub(crate) const fn lane(&self) -> usize {
         self.lane
     }
@@ -209,6 +227,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// Returns every reason not to choose the candidate at `slot`; a slot that names nobody is out of scope.
     #[must_use]
+    #[inline]
     pub fn exclusions_at(&self, slot: usize) -> Exclusions {
         let position = match self.scope {
             Some(positions) => positions.get(slot).map_or(usize::MAX, |position| *position as usize),
@@ -258,6 +277,7 @@ impl<'a, C: Candidate> View<'a, C> {
         }
     }
 
+    #[inline]
     fn weigh(&self, position: usize, candidate: &C) -> Exclusions {
         let found = self.found(position, candidate);
         let found = if self.panic { found.without(Exclusions::HEALTH) } else { found };
@@ -265,6 +285,7 @@ impl<'a, C: Candidate> View<'a, C> {
         found.with_if(Exclusion::Attempted, tried)
     }
 
+    #[inline]
     fn found(&self, position: usize, candidate: &C) -> Exclusions {
         let known = self.known.and_then(|known| known.get(position));
         known.copied().unwrap_or_else(|| candidate.exclusions(self.now()))

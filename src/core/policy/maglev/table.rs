@@ -57,6 +57,7 @@ impl MaglevTable {
     }
 
     /// Returns the slot of the first eligible owner at or after the entry of `hash`.
+    #[inline]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
         let start = self.entry_of(hash);
         let mut memo = Memo::new();
@@ -67,11 +68,13 @@ impl MaglevTable {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the remainder is below the number of entries")]
+    #[inline]
     fn entry_of(&self, hash: u64) -> usize {
         (hash % self.owners.len() as u64) as usize
     }
 
     /// Walks along the entries that are believed to be live.
+    #[inline]
     fn walk<C: Candidate>(&self, view: &View<'_, C>, start: usize, memo: &mut Memo) -> Option<usize> {
         let mut at = start;
         for _ in 0..STEPS {
@@ -88,6 +91,7 @@ impl MaglevTable {
         None
     }
 
+    #[inline]
     fn next_live<C: Candidate>(&self, view: &View<'_, C>, at: usize) -> Option<usize> {
         if view.is_panic() { Some(at).filter(|at| *at < self.owners.len()) } else { next_set(&self.live, at) }
     }

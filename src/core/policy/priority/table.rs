@@ -30,12 +30,14 @@ pub(super) struct Level {
 }
 
 impl Level {
+    #[inline]
     fn share(&self) -> (u32, bool) {
         let share = self.share.load(Ordering::Relaxed);
         (share / 2, share % 2 == 1)
     }
 
     /// Tells whether this level is in panic.
+    #[inline]
     pub(super) fn is_panic(&self) -> bool {
         self.share().1
     }
@@ -68,10 +70,12 @@ impl PriorityTable {
     }
 
     /// Returns the level that gets the `x`-th percent of the traffic, `x` in `1..=100`.
+    #[inline]
     pub(super) fn level_at(&self, x: u32) -> usize {
         self.levels.iter().position(|level| level.share().0 >= x).unwrap_or(0)
     }
 
+    #[inline]
     pub(super) fn fails_closed(&self) -> bool {
         self.config.panic_mode() == PanicMode::FailClosed
     }
