@@ -41,9 +41,9 @@ impl<'a, C: Candidate> View<'a, C> {
     #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
         let mut memo = Memo::new();
-        match self.draw(rng, &mut memo) {
-            Some(slot) => Ok(self.select(slot)),
-            None => self.scan(rng, &memo).map(|(slot, _)| self.select(slot)),
+        match self.draw_slot(rng) {
+            Some(slot) if self.try_slot(slot, &mut memo) => Ok(self.select(slot)),
+            _ => self.uniform_beyond(rng, &mut memo),
         }
     }
 
@@ -59,16 +59,23 @@ impl<'a, C: Candidate> View<'a, C> {
     #[inline]
     pub fn pair(&self, rng: &Rng) -> Result<Pair, PickError> {
         let mut memo = Memo::new();
-        if let Some((first, second)) = self.draw_both(rng, &mut memo) {
-            return Ok(Pair { first: self.select(first), second: Some(self.select(second)) });
+        match self.draw_both(rng, &mut memo) {
+            Some((first, second)) => {
+                Ok(Pair { first: self.select(first), second: Some(self.select(second)) })
+            }
+            None => self.pair_beyond(rng, &mut memo),
         }
-        let Some(first) = self.draw_known(rng, &mut memo) else {
-            let (first, second) = self.scan(rng, &memo)?;
+    }
+
+    /// The part of [`pair`](Self::pair) for when the first two draws were not both eligible.
+    #[cold]
+    fn pair_beyond(&self, rng: &Rng, memo: &mut Memo) -> Result<Pair, PickError> {
+        let Some(first) = self.draw_known(rng, memo) else {
+            let (first, second) = self.scan(rng, memo)?;
             return Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) });
         };
         let only = self.hint().is_some_and(|hint| hint.count() == 1);
-        let second =
-            if only { None } else { self.draw(rng, &mut memo).or_else(|| self.scan_others(rng, &memo)) };
+        let second = if only { None } else { self.draw(rng, memo).or_else(|| self.scan_others(rng, memo)) };
         Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) })
     }
 
@@ -148,6 +155,19 @@ impl<'a, C: Candidate> View<'a, C> {
     pub(crate) fn first_slot_from(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
         let members = self.len();
         let start = if start < members { start } else { 0 };
+        let first = match self.hint() {
+            Some(hint) => hint.next_from(start),
+            None => Some(start).filter(|start| *start < members),
+        };
+        match first {
+            Some(slot) if self.try_slot(slot, memo) => Ok(slot),
+            _ => self.first_slot_beyond(start, memo),
+        }
+    }
+
+    /// The part of [`first_slot_from`](Self::first_slot_from) for when the first look missed.
+    #[cold]
+    fn first_slot_beyond(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
         if let Some(hint) = self.hint() {
             let mut at = start;
             let mut wrapped = false;
@@ -166,7 +186,7 @@ impl<'a, C: Candidate> View<'a, C> {
             }
         }
         let mut counts = ExclusionCounts::default();
-        for slot in (start..members).chain(0..start) {
+        for slot in (start..self.len()).chain(0..start) {
             let exclusions = self.sample(slot, memo);
             if exclusions.is_empty() {
                 return Ok(slot);
@@ -176,8 +196,8 @@ impl<'a, C: Candidate> View<'a, C> {
         Err(self.refusal(counts))
     }
 
-    /// Samples `slot` unless that was done before, keeps the sample, and tells whether the candidate may be chosen. The
-    /// caller has seen that `memo` is not full.
+    /// Samples `slot` unless that was done before, keeps the sample while there is room, and tells whether the candidate may
+    /// be chosen.
     #[inline]
     pub(crate) fn try_slot(&self, slot: usize, memo: &mut Memo) -> bool {
         if let Some(exclusions) = memo.get(slot) {
@@ -222,18 +242,31 @@ impl<'a, C: Candidate> View<'a, C> {
         memo.eligible().or_else(|| self.draw(rng, memo))
     }
 
+    /// Draws one of the slots that are believed to be eligible.
+    #[inline]
+    fn draw_slot(&self, rng: &Rng) -> Option<usize> {
+        match self.hint() {
+            Some(hint) => {
+                Some(hint.count()).filter(|count| *count > 0).map(|count| hint.nth(rng.below(count)))
+            }
+            None => Some(self.len()).filter(|count| *count > 0).map(|count| rng.below(count)),
+        }
+    }
+
+    /// The part of [`uniform`](Self::uniform) for when the first draw missed.
+    #[cold]
+    fn uniform_beyond(&self, rng: &Rng, memo: &mut Memo) -> Result<Selection, PickError> {
+        match self.draw(rng, memo) {
+            Some(slot) => Ok(self.select(slot)),
+            None => self.scan(rng, memo).map(|(slot, _)| self.select(slot)),
+        }
+    }
+
     /// Draws until an eligible candidate is found that is not in `memo`, which keeps every sample, or until `memo` is
     /// full.
     fn draw(&self, rng: &Rng, memo: &mut Memo) -> Option<usize> {
         for _ in 0..super::memo::SAMPLES {
-            let slot = match self.hint() {
-                Some(hint) => match hint.count() {
-                    0 => return None,
-                    count => hint.nth(rng.below(count)),
-                },
-                None if self.is_empty() => return None,
-                None => rng.below(self.len()),
-            };
+            let slot = self.draw_slot(rng)?;
             if memo.is_full() {
                 return None;
             }

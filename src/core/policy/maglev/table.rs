@@ -61,9 +61,25 @@ impl MaglevTable {
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
         let start = self.entry_of(hash);
         let mut memo = Memo::new();
-        match self.walk(view, start, &mut memo) {
+        match self.next_live(view, start) {
+            Some(entry) if view.try_slot(self.owners[entry] as usize, &mut memo) => {
+                Ok(self.owners[entry] as usize)
+            }
+            _ => self.find_beyond(view, start, &mut memo),
+        }
+    }
+
+    /// The part of [`find`](Self::find) for when the first owner cannot serve.
+    #[cold]
+    fn find_beyond<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        start: usize,
+        memo: &mut Memo,
+    ) -> Result<usize, PickError> {
+        match self.walk(view, start, memo) {
             Some(slot) => Ok(slot),
-            None => self.nearest(view, start, &memo),
+            None => self.nearest(view, start, memo),
         }
     }
 
@@ -74,7 +90,6 @@ impl MaglevTable {
     }
 
     /// Walks along the entries that are believed to be live.
-    #[inline]
     fn walk<C: Candidate>(&self, view: &View<'_, C>, start: usize, memo: &mut Memo) -> Option<usize> {
         let mut at = start;
         for _ in 0..STEPS {
