@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
 use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
-use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, View};
+use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Selection, View};
 
 const SIZES: [usize; 4] = [8, 64, 512, 10_000];
 const PICKS: usize = 1_000;
@@ -61,7 +61,8 @@ fn picks<P: Policy<Arc<Node>, [u8; 16]>>(bencher: Bencher<'_, '_>, nodes: &[Arc<
         for key in keys.iter().cycle().take(PICKS) {
             let view =
                 View::new(black_box(nodes)).with_now(&now).prepared(&prepared).eligibility(&eligibility);
-            let _ = black_box(policy.pick_from(&view, black_box(key)));
+            let pick = policy.pick_from(&view, black_box(key));
+            black_box(pick.map_or(usize::MAX, Selection::index));
         }
     });
 }

@@ -52,7 +52,6 @@ impl Attempted {
     ///
     /// Linear in the size of the set, which is the number of attempts of one request.
     #[must_use]
-    #[inline]
     pub fn contains(&self, position: usize) -> bool {
         u32::try_from(position).is_ok_and(|position| self.holds(position))
     }
@@ -80,7 +79,6 @@ impl Attempted {
         self.inline[..self.len].iter().chain(&self.more).map(|position| *position as usize)
     }
 
-    #[inline]
     fn holds(&self, position: u32) -> bool {
         self.inline[..self.len].contains(&position) || self.more.contains(&position)
     }

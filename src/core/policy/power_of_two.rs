@@ -1,7 +1,5 @@
 //! The less loaded of two.
 
-use std::cmp::Ordering;
-
 use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View};
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
@@ -62,12 +60,7 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoic
         let Some(second) = pair.second else { return Ok(pair.first) };
         let cost = |selection: Selection| relative_load(&view.candidates()[selection.index()], view.now());
         let (one, other) = (cost(pair.first), cost(second));
-        let first = match one.total_cmp(&other) {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => self.rng.coin(),
-        };
-        Ok(if first { pair.first } else { second })
+        Ok(if one < other || (one <= other && self.rng.coin()) { pair.first } else { second })
     }
 }
 

@@ -131,11 +131,15 @@ impl Turn {
     #[inline]
     fn take<C: Candidate>(self, view: &View<'_, C>, members: u32) -> Result<(usize, Self), PickError> {
         let next = if self.next < members { self.next } else { self.next % members };
-        let mut memo = Memo::new();
-        if self.owed < members && view.try_slot(self.owed as usize, &mut memo) {
-            return Ok((self.owed as usize, Self { next, owed: NOBODY }));
-        }
-        let slot = view.first_slot_from(next as usize, &mut memo)?;
+        let slot = if self.owed < members && view.is_promising(self.owed as usize) {
+            let mut memo = Memo::new();
+            if view.try_slot(self.owed as usize, &mut memo) {
+                return Ok((self.owed as usize, Self { next, owed: NOBODY }));
+            }
+            view.first_slot_beyond(next as usize, memo)?
+        } else {
+            view.first_slot_from(next as usize)?
+        };
         let served = clamp(slot);
         let owed = if served == next { self.owed } else { next };
         Ok((slot, Self { next: if served + 1 == members { 0 } else { served + 1 }, owed }))

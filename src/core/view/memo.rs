@@ -21,6 +21,12 @@ impl Memo {
         Self { slots: [0; SAMPLES], exclusions: [Exclusions::NONE; SAMPLES], len: 0 }
     }
 
+    pub(crate) fn of(slot: usize, exclusions: Exclusions) -> Self {
+        let mut memo = Self::new();
+        memo.keep(slot, exclusions);
+        memo
+    }
+
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len >= SAMPLES

@@ -25,7 +25,7 @@ impl<'a, C: Candidate> View<'a, C> {
     /// With an eligibility, the distance to the next eligible slot divided by 64; otherwise that distance.
     #[inline]
     pub fn first_from(&self, start: usize) -> Result<Selection, PickError> {
-        self.first_slot_from(start, &mut Memo::new()).map(|slot| self.select(slot))
+        self.first_slot_from(start).map(|slot| self.select(slot))
     }
 
     /// Draws one eligible candidate, all with the same chance.
@@ -40,10 +40,12 @@ impl<'a, C: Candidate> View<'a, C> {
     /// several draws missed.
     #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
-        let mut memo = Memo::new();
-        match self.draw_slot(rng) {
-            Some(slot) if self.try_slot(slot, &mut memo) => Ok(self.select(slot)),
-            _ => self.uniform_beyond(rng, &mut memo),
+        let Some(slot) = self.draw_slot(rng) else { return self.uniform_beyond(rng, Memo::new()) };
+        let exclusions = self.exclusions_at(slot);
+        if exclusions.is_empty() {
+            Ok(self.select(slot))
+        } else {
+            self.uniform_beyond(rng, Memo::of(slot, exclusions))
         }
     }
 
@@ -58,24 +60,26 @@ impl<'a, C: Candidate> View<'a, C> {
     /// As for [`uniform`](Self::uniform).
     #[inline]
     pub fn pair(&self, rng: &Rng) -> Result<Pair, PickError> {
-        let mut memo = Memo::new();
-        match self.draw_both(rng, &mut memo) {
-            Some((first, second)) => {
-                Ok(Pair { first: self.select(first), second: Some(self.select(second)) })
-            }
-            None => self.pair_beyond(rng, &mut memo),
+        let Some((first, second)) = self.draw_slots(rng) else { return self.pair_beyond(rng, Memo::new()) };
+        let exclusions = (self.exclusions_at(first), self.exclusions_at(second));
+        if exclusions == (Exclusions::NONE, Exclusions::NONE) {
+            return Ok(Pair { first: self.select(first), second: Some(self.select(second)) });
         }
+        let mut memo = Memo::of(first, exclusions.0);
+        memo.keep(second, exclusions.1);
+        self.pair_beyond(rng, memo)
     }
 
     /// The part of [`pair`](Self::pair) for when the first two draws were not both eligible.
     #[cold]
-    fn pair_beyond(&self, rng: &Rng, memo: &mut Memo) -> Result<Pair, PickError> {
-        let Some(first) = self.draw_known(rng, memo) else {
-            let (first, second) = self.scan(rng, memo)?;
+    fn pair_beyond(&self, rng: &Rng, mut memo: Memo) -> Result<Pair, PickError> {
+        let Some(first) = self.draw_known(rng, &mut memo) else {
+            let (first, second) = self.scan(rng, &memo)?;
             return Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) });
         };
         let only = self.hint().is_some_and(|hint| hint.count() == 1);
-        let second = if only { None } else { self.draw(rng, memo).or_else(|| self.scan_others(rng, memo)) };
+        let second =
+            if only { None } else { self.draw(rng, &mut memo).or_else(|| self.scan_others(rng, &memo)) };
         Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) })
     }
 
@@ -150,24 +154,26 @@ impl<'a, C: Candidate> View<'a, C> {
         Selection::new(self.position(slot)).in_panic(self.is_panic())
     }
 
-    /// As [`first_from`](Self::first_from), as a slot, knowing what has been sampled before.
+    /// As [`first_from`](Self::first_from), as a slot.
     #[inline]
-    pub(crate) fn first_slot_from(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
-        let members = self.len();
-        let start = if start < members { start } else { 0 };
+    pub(crate) fn first_slot_from(&self, start: usize) -> Result<usize, PickError> {
+        let start = if start < self.len() { start } else { 0 };
         let first = match self.hint() {
             Some(hint) => hint.next_from(start),
-            None => Some(start).filter(|start| *start < members),
+            None => Some(start).filter(|start| *start < self.len()),
         };
-        match first {
-            Some(slot) if self.try_slot(slot, memo) => Ok(slot),
-            _ => self.first_slot_beyond(start, memo),
+        let Some(slot) = first else { return self.first_slot_beyond(start, Memo::new()) };
+        let exclusions = self.exclusions_at(slot);
+        if exclusions.is_empty() {
+            Ok(slot)
+        } else {
+            self.first_slot_beyond(start, Memo::of(slot, exclusions))
         }
     }
 
-    /// The part of [`first_slot_from`](Self::first_slot_from) for when the first look missed.
+    /// As [`first_slot_from`](Self::first_slot_from), for a start that is a slot, knowing what has been sampled before.
     #[cold]
-    fn first_slot_beyond(&self, start: usize, memo: &mut Memo) -> Result<usize, PickError> {
+    pub(crate) fn first_slot_beyond(&self, start: usize, mut memo: Memo) -> Result<usize, PickError> {
         if let Some(hint) = self.hint() {
             let mut at = start;
             let mut wrapped = false;
@@ -175,7 +181,7 @@ impl<'a, C: Candidate> View<'a, C> {
                 match hint.next_from(at) {
                     Some(slot) if wrapped && slot >= start => break,
                     Some(slot) => {
-                        if self.try_slot(slot, memo) {
+                        if self.try_slot(slot, &mut memo) {
                             return Ok(slot);
                         }
                         at = slot + 1;
@@ -187,7 +193,7 @@ impl<'a, C: Candidate> View<'a, C> {
         }
         let mut counts = ExclusionCounts::default();
         for slot in (start..self.len()).chain(0..start) {
-            let exclusions = self.sample(slot, memo);
+            let exclusions = self.sample(slot, &memo);
             if exclusions.is_empty() {
                 return Ok(slot);
             }
@@ -208,33 +214,16 @@ impl<'a, C: Candidate> View<'a, C> {
         exclusions.is_empty()
     }
 
-    /// Draws two at once, the common case; what was sampled and of no use stays in `memo`.
+    /// Draws two distinct slots that are believed to be eligible, if there are two.
     #[inline]
-    fn draw_both(&self, rng: &Rng, memo: &mut Memo) -> Option<(usize, usize)> {
-        let (first, second) = match self.hint() {
-            Some(hint) => {
-                let count = hint.count();
-                let (first, second) = if count < 2 { return None } else { rng.pair(count) };
-                (hint.nth(first), hint.nth(second))
-            }
-            None if self.len() < 2 => return None,
-            None => rng.pair(self.len()),
+    fn draw_slots(&self, rng: &Rng) -> Option<(usize, usize)> {
+        let Some(hint) = self.hint() else {
+            return Some(self.len()).filter(|count| *count > 1).map(|count| rng.pair(count));
         };
-        let exclusions = (self.exclusions_at(first), self.exclusions_at_unless(second, first));
-        if exclusions == (Exclusions::NONE, Some(Exclusions::NONE)) {
-            return Some((first, second));
-        }
-        memo.keep(first, exclusions.0);
-        if let Some(other) = exclusions.1 {
-            memo.keep(second, other);
-        }
-        None
-    }
-
-    /// Two places of a permutation that is being changed may show the same slot for a moment.
-    #[inline]
-    fn exclusions_at_unless(&self, slot: usize, same: usize) -> Option<Exclusions> {
-        (slot != same).then(|| self.exclusions_at(slot))
+        let (first, second) = Some(hint.count()).filter(|count| *count > 1).map(|count| rng.pair(count))?;
+        let slots = (hint.nth(first), hint.nth(second));
+        // Two places of a permutation that is being changed may show the same slot for a moment.
+        Some(slots).filter(|(first, second)| first != second)
     }
 
     /// Takes an eligible one that has been sampled already, or draws.
@@ -255,10 +244,10 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// The part of [`uniform`](Self::uniform) for when the first draw missed.
     #[cold]
-    fn uniform_beyond(&self, rng: &Rng, memo: &mut Memo) -> Result<Selection, PickError> {
-        match self.draw(rng, memo) {
+    fn uniform_beyond(&self, rng: &Rng, mut memo: Memo) -> Result<Selection, PickError> {
+        match self.draw(rng, &mut memo) {
             Some(slot) => Ok(self.select(slot)),
-            None => self.scan(rng, memo).map(|(slot, _)| self.select(slot)),
+            None => self.scan(rng, &memo).map(|(slot, _)| self.select(slot)),
         }
     }
 

@@ -184,9 +184,16 @@ impl<'a, C> View<'a, C> {
         self.eligibility.filter(|eligibility| !self.panic && eligibility.len() == self.len())
     }
 
-    /// Looks at one part of the membership, under everything else that limits this view.
+    /// Tells whether it is worth a look if the candidate at `slot` is eligible.
     #[inline]
-    pub(crate) fn inner<'b>(&'b self, scope: &'b Scope) -> View<'b, C> {
+    pub(crate) fn is_promising(&self, slot: usize) -> bool {
+        self.hint().is_none_or(|hint| hint.contains(slot))
+    }
+
+    /// Looks at one part of the membership, under everything else that limits this view. `lane` tells the parts apart, and
+    /// `panic` overrides the verdicts of health in this one.
+    #[inline]
+    pub(crate) fn inner<'b>(&'b self, scope: &'b Scope, lane: usize, panic: bool) -> View<'b, C> {
         View {
             candidates: self.candidates,
             scope: Some(&scope.positions),
@@ -195,15 +202,9 @@ impl<'a, C> View<'a, C> {
             eligibility: Some(&scope.eligibility),
             known: self.known,
             time: Time::Shared(self.now()),
-            lane: self.lane * 5 + 1,
-            panic: self.panic,
+            lane: (self.lane * 5 + 1 + lane) % LANES,
+            panic: self.panic || panic,
         }
-    }
-
-    /// Says which of its siblings an inner view is.
-    #[inline]
-    pub(crate) fn in_lane(self, lane: usize) -> Self {
-        Self { lane: (self.lane + lane) % LANES, ..self }
     }
 
     /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a

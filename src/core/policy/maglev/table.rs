@@ -60,12 +60,15 @@ impl MaglevTable {
     #[inline]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
         let start = self.entry_of(hash);
-        let mut memo = Memo::new();
-        match self.next_live(view, start) {
-            Some(entry) if view.try_slot(self.owners[entry] as usize, &mut memo) => {
-                Ok(self.owners[entry] as usize)
-            }
-            _ => self.find_beyond(view, start, &mut memo),
+        let Some(entry) = self.next_live(view, start) else {
+            return self.find_beyond(view, start, Memo::new());
+        };
+        let slot = self.owners[entry] as usize;
+        let exclusions = view.exclusions_at(slot);
+        if exclusions.is_empty() {
+            Ok(slot)
+        } else {
+            self.find_beyond(view, start, Memo::of(slot, exclusions))
         }
     }
 
@@ -75,11 +78,11 @@ impl MaglevTable {
         &self,
         view: &View<'_, C>,
         start: usize,
-        memo: &mut Memo,
+        mut memo: Memo,
     ) -> Result<usize, PickError> {
-        match self.walk(view, start, memo) {
+        match self.walk(view, start, &mut memo) {
             Some(slot) => Ok(slot),
-            None => self.nearest(view, start, memo),
+            None => self.nearest(view, start, &memo),
         }
     }
 

@@ -129,10 +129,10 @@ impl<P> PriorityFailover<P> {
             let Some(level) = table.levels.get(lane) else { continue };
             if level.is_panic() && table.fails_closed() && !view.is_panic() {
                 rejected = true;
-                counts.merge(&reasons(view.inner(&level.scope).refuse()));
+                counts.merge(&reasons(view.inner(&level.scope, lane, false).refuse()));
                 continue;
             }
-            match self.pick_in(level, view.inner(&level.scope).in_lane(lane), key) {
+            match self.pick_in(level, &view.inner(&level.scope, lane, level.is_panic()), key) {
                 Ok(decision) => return Ok(decision),
                 Err(PickError::NoEligible(found)) => counts.merge(&found),
                 Err(PickError::PanicRejected(found)) => {
@@ -145,14 +145,18 @@ impl<P> PriorityFailover<P> {
         Err(if rejected { PickError::PanicRejected(counts) } else { PickError::NoEligible(counts) })
     }
 
-    fn pick_in<C, K>(&self, level: &Level, inner: View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    fn pick_in<C, K>(
+        &self,
+        level: &Level,
+        inner: &View<'_, C>,
+        key: &K,
+    ) -> Result<PriorityDecision, PickError>
     where
         C: Candidate,
         K: ?Sized,
         P: Policy<C, K>,
     {
-        let inner = if level.is_panic() { inner.in_panic() } else { inner };
-        let selection = self.inner.pick_from(&inner, key)?;
+        let selection = self.inner.pick_from(inner, key)?;
         Ok(PriorityDecision { selection, level: level.priority, panic: inner.is_panic() })
     }
 }
