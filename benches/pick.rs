@@ -1,6 +1,7 @@
 //! What a pick costs on a prepared view with an eligibility, beside one uncontended atomic addition in the same run.
 //!
-//! Candidates stand behind `Arc`, with state and load in atomics; every second one is excluded where a row says so.
+//! Candidates stand behind `Arc`, with state and load in atomics. The minima are what a pick would cost that is written by
+//! hand for these very candidates.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -73,6 +74,39 @@ fn atomic_addition(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
         for _ in 0..PICKS {
             black_box(black_box(&word).fetch_add(1, Ordering::Relaxed));
+        }
+    });
+}
+
+/// Returns a position by one draw of the generator that the policies use.
+fn draw(nodes: &[Arc<Node>]) -> usize {
+    usize::try_from((u128::from(fastrand::u64(..)) * nodes.len() as u128) >> 64).unwrap_or(0)
+}
+
+/// The least that a random pick can do: one draw and one state.
+#[divan::bench(args = SIZES)]
+fn minimum_of_random(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for _ in 0..PICKS {
+            let nodes = black_box(&nodes[..]);
+            let at = draw(nodes);
+            black_box((at, nodes[at].excluded.load(Ordering::Relaxed)));
+        }
+    });
+}
+
+/// The least that two choices can do: two draws, two states, two loads and a comparison.
+#[divan::bench(args = SIZES)]
+fn minimum_of_two_choices(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for _ in 0..PICKS {
+            let nodes = black_box(&nodes[..]);
+            let (a, b) = (draw(nodes), draw(nodes));
+            let excluded = [a, b].map(|at| nodes[at].excluded.load(Ordering::Relaxed));
+            let less = if nodes[a].load.current() <= nodes[b].load.current() { a } else { b };
+            black_box((excluded, less));
         }
     });
 }

@@ -60,7 +60,9 @@ impl MaglevTable {
     #[inline]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
         let start = self.entry_of(hash);
-        let Some(entry) = self.next_live(view, start) else {
+        // Most owners are live, and need no search for the next one that is.
+        let live = if self.is_live(start) { Some(start) } else { self.next_live(view, start) };
+        let Some(entry) = live else {
             return self.find_beyond(view, start, Memo::new());
         };
         let slot = self.owners[entry] as usize;
@@ -107,6 +109,11 @@ impl MaglevTable {
             at = entry + 1;
         }
         None
+    }
+
+    #[inline]
+    fn is_live(&self, entry: usize) -> bool {
+        self.live[entry / BITS].load(Ordering::Relaxed) & bit(entry) != 0
     }
 
     #[inline]
