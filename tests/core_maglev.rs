@@ -11,12 +11,14 @@ mod member;
 #[path = "support/owners.rs"]
 mod owners;
 
-use std::hash::{BuildHasher, Hasher};
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poise::core::policy::{Maglev, PriorityFailover};
 use poise::core::{
     Backend, Eligibility, Exclusion, Now, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher,
-    View, Weight,
+    Status, View, Weight,
 };
 
 use crate::case::{Case, Hint, for_all};
@@ -219,6 +221,34 @@ fn a_flapping_member_rebuilds_nothing_and_moves_no_key_of_another() {
     flaps(&plain, || plain.prepares());
     let inner = Counted::new(Maglev::new());
     flaps(&PriorityFailover::new(&inner), || inner.prepares());
+}
+
+/// An identity that counts how often it is hashed.
+#[derive(Debug)]
+struct Hashed<'a>(u64, &'a AtomicUsize);
+
+impl Hash for Hashed<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.hash(state);
+    }
+}
+
+#[test]
+fn levels_of_a_plain_slice_do_not_drop_the_tables_of_each_other() {
+    let hashed = AtomicUsize::new(0);
+    let member = |at| Backend::new(Hashed(at, &hashed)).with_priority(u32::from(at >= 4));
+    let sick = |member: Backend<_>| member.with_status(Status::Draining);
+    let members: Vec<_> = (0..8).map(|at| if at < 2 { sick(member(at)) } else { member(at) }).collect();
+    let policy = PriorityFailover::new(Maglev::new()).with_seed(5);
+    let mut levels = BTreeSet::new();
+    for key in 0..200 {
+        hashed.store(0, Ordering::Relaxed);
+        levels.insert(policy.pick(&members, &key).expect("six are ready").index() / 4);
+        let looked = hashed.load(Ordering::Relaxed);
+        assert!(key < 100 || looked == 4, "each identity of a level is hashed once, none to build: {looked}");
+    }
+    assert_eq!(levels.len(), 2, "half of the first level spills to the second");
 }
 
 #[test]

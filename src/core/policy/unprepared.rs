@@ -5,30 +5,34 @@ use std::fmt;
 use crate::core::{PickError, Prepared};
 use crate::sync::{Mutex, lock};
 
-/// Keeps the last table that was built for a plain slice.
+/// How many tables are kept: one each for the few parts that an outer policy divides a plain slice into.
+const KEPT: usize = 4;
+
+/// Keeps the last few tables that were built for plain slices.
 pub(super) struct Unprepared {
-    last: Mutex<Option<(u64, Prepared)>>,
+    /// Fingerprints and tables, the last used first.
+    recent: Mutex<Vec<(u64, Prepared)>>,
 }
 
 impl Unprepared {
     pub(super) fn new() -> Self {
-        Self { last: Mutex::new(None) }
+        Self { recent: Mutex::new(Vec::new()) }
     }
 
-    /// Returns the table for the members with this fingerprint, building it unless it is the last one.
+    /// Returns the table for the members with this fingerprint, building it unless it is one of the last.
     pub(super) fn get_or_build(
         &self,
         fingerprint: u64,
         build: impl FnOnce() -> Result<Prepared, PickError>,
     ) -> Result<Prepared, PickError> {
-        let mut last = lock(&self.last);
-        if let Some((of, prepared)) = &*last
-            && *of == fingerprint
-        {
-            return Ok(prepared.clone());
+        let mut recent = lock(&self.recent);
+        if let Some(at) = recent.iter().position(|(of, _)| *of == fingerprint) {
+            recent[..=at].rotate_right(1);
+            return Ok(recent[0].1.clone());
         }
         let prepared = build()?;
-        *last = Some((fingerprint, prepared.clone()));
+        recent.truncate(KEPT - 1);
+        recent.insert(0, (fingerprint, prepared.clone()));
         Ok(prepared)
     }
 }

@@ -35,7 +35,8 @@ const SKIP_SEED: u64 = 0xCA11_AB1E;
 /// # Complexity
 ///
 /// A pick on a prepared view is constant: one hash, one table read, one check of the owner. When the hints are wrong, one
-/// scan. Without a prepared table, each pick hashes every identity to find the table that it built last.
+/// scan. Without a prepared table, each pick hashes every identity to find the table among the
+/// last four that it built.
 ///
 /// # Allocation
 ///

@@ -182,6 +182,12 @@ mod tests {
     }
 
     #[test]
+    fn a_level_with_anybody_left_gets_its_percent() {
+        assert_eq!(loads(&[(50, 100), (1, 1_000)]), (vec![99, 1], vec![false, true]));
+        assert_eq!(loads(&[(0, 100), (1, 1_000), (50, 100)]), (vec![0, 2, 98], vec![true, true, false]));
+    }
+
+    #[test]
     fn huge_weights_do_not_overflow() {
         let primes = [u64::MAX - 58, u64::MAX - 82, u64::MAX - 94, u64::MAX - 188];
         let levels: Vec<_> =
