@@ -43,6 +43,7 @@ mod policy;
 mod power_of_two;
 mod priority;
 mod random;
+mod replicas;
 mod round_robin;
 mod unprepared;
 
@@ -54,4 +55,5 @@ pub use self::priority::{
     PanicMode, PriorityConfig, PriorityConfigError, PriorityDecision, PriorityFailover,
 };
 pub use self::random::Random;
+pub use self::replicas::Replicas;
 pub use self::round_robin::RoundRobin;
