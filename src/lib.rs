@@ -119,6 +119,8 @@ pub mod core;
 pub mod discovery;
 #[cfg(feature = "health")]
 pub mod health;
+#[cfg(feature = "observe")]
+pub mod observe;
 pub mod prelude;
 mod sync;
 #[cfg(feature = "tokio")]

@@ -12,5 +12,7 @@ pub use crate::core::{
 pub use crate::discovery::Directory;
 #[cfg(feature = "health")]
 pub use crate::health::{CircuitConfig, HealthChecked, PassiveHealth};
+#[cfg(feature = "observe")]
+pub use crate::observe::Recorder;
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 pub use crate::tower::{Balancer, BalancerError, Retry};

@@ -26,26 +26,24 @@ impl Histogram {
         self.buckets[bucket_of(duration)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the upper bound of the bucket in which the given part of the durations, counted from the shortest, ends; none
-    /// without durations.
-    pub(crate) fn quantile(&self, part: f64) -> Option<Duration> {
-        let counts: Vec<u64> = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
-        let total: u64 = counts.iter().sum();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between zero and the total"
-        )]
-        let wanted = ((total as f64 * part).ceil() as u64).clamp(1, total.max(1));
-        let mut seen = 0;
-        counts
-            .into_iter()
-            .position(|count| {
-                seen += count;
-                seen >= wanted
-            })
-            .map(upper_bound)
+    /// Returns the counts of all buckets, from the shortest durations to the longest.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed))
     }
+}
+
+/// Returns the upper bound of the bucket in which the given part of the durations, counted from the shortest, ends; none
+/// without durations.
+pub(crate) fn quantile(counts: &[u64], part: f64) -> Option<Duration> {
+    let total = counts.iter().fold(0u64, |total, count| total.saturating_add(*count));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between zero and the total")]
+    let wanted = ((total as f64 * part).ceil() as u64).clamp(1, total.max(1));
+    let mut seen = 0u64;
+    let bucket = counts.iter().position(|count| {
+        seen = seen.saturating_add(*count);
+        seen >= wanted
+    });
+    bucket.map(upper_bound)
 }
 
 fn bucket_of(duration: Duration) -> usize {
@@ -68,7 +66,7 @@ fn upper_bound(bucket: usize) -> Duration {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{BUCKETS, Histogram, bucket_of, upper_bound};
+    use super::{BUCKETS, Histogram, bucket_of, quantile, upper_bound};
     use std::time::Duration;
 
     #[test]
@@ -90,10 +88,11 @@ mod tests {
     #[test]
     fn quantiles_are_at_most_an_eighth_too_high() {
         let histogram = Histogram::new();
-        assert_eq!(histogram.quantile(0.5), None);
+        assert_eq!(quantile(&histogram.counts().collect::<Vec<_>>(), 0.5), None);
         (1..=1000).for_each(|millis| histogram.record(Duration::from_millis(millis)));
+        let counts: Vec<_> = histogram.counts().collect();
         for (part, exact) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
-            let found = histogram.quantile(part).unwrap().as_secs_f64() * 1000.0;
+            let found = quantile(&counts, part).unwrap().as_secs_f64() * 1000.0;
             assert!((exact..=exact * 1.13).contains(&found), "{found} ms for {part}");
         }
     }

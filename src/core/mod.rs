@@ -25,6 +25,7 @@ pub(crate) mod histogram;
 mod load;
 mod now;
 mod outcome;
+mod phase;
 pub mod policy;
 mod prepared;
 mod rng;
@@ -51,6 +52,7 @@ pub use self::load::{
 };
 pub use self::now::Now;
 pub use self::outcome::Outcome;
+pub use self::phase::Phase;
 pub use self::policy::{Policy, PolicyExt, Prepare};
 pub use self::prepared::{Prepared, Table};
 pub use self::rng::Rng;

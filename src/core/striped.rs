@@ -4,9 +4,10 @@ use std::cell::Cell;
 
 use crate::sync::{AtomicU64, Ordering};
 
-const STRIPES: usize = 8;
+/// How many there are, also of other things that threads do not fight over.
+pub(crate) const STRIPES: usize = 8;
 
-/// Counts up, each thread in a stripe of its own as far as there are stripes.
+/// Counts up to the largest number, each thread in a stripe of its own as far as there are stripes.
 pub(crate) struct StripedCounter {
     stripes: [Stripe; STRIPES],
 }
@@ -21,16 +22,20 @@ impl StripedCounter {
     }
 
     pub(crate) fn add(&self, count: u64) {
+        let stripe = &self.stripes[stripe()].0;
         // A statistic: no ordering.
-        self.stripes[stripe()].0.fetch_add(count, Ordering::Relaxed);
+        if stripe.fetch_add(count, Ordering::Relaxed).checked_add(count).is_none() {
+            stripe.store(u64::MAX, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn sum(&self) -> u64 {
-        self.stripes.iter().fold(0, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)))
+        self.stripes.iter().fold(0, |sum, stripe| sum.saturating_add(stripe.0.load(Ordering::Relaxed)))
     }
 }
 
-fn stripe() -> usize {
+/// Returns the stripe of this thread, always the same.
+pub(crate) fn stripe() -> usize {
     thread_local! {
         static MINE: Cell<Option<usize>> = const { Cell::new(None) };
     }
@@ -47,4 +52,24 @@ fn stripe() -> usize {
 fn next_stripe() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % STRIPES
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::StripedCounter;
+
+    #[test]
+    fn a_count_stays_at_the_largest_number() {
+        let counter = StripedCounter::new();
+        counter.add(u64::MAX - 1);
+        assert_eq!(counter.sum(), u64::MAX - 1);
+        counter.add(5);
+        assert_eq!(counter.sum(), u64::MAX, "it does not start again");
+        std::thread::scope(|threads| {
+            for _ in 0..super::STRIPES {
+                threads.spawn(|| counter.add(u64::MAX));
+            }
+        });
+        assert_eq!(counter.sum(), u64::MAX, "nor does the sum of the stripes");
+    }
 }

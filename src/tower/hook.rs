@@ -1,30 +1,10 @@
 //! What happened to an attempt.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::BalancerErrorKind;
-use crate::core::Outcome;
-
-/// Says how far an attempt had come when it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Phase {
-    /// The service was being made ready; no request had been handed to it.
-    Readiness,
-    /// The service had the request.
-    Call,
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Readiness => "readiness",
-            Self::Call => "call",
-        })
-    }
-}
+use crate::core::{Outcome, Phase};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +66,8 @@ pub enum Event<'a> {
         /// Which code.
         what: &'static str,
     },
+    /// The last handle of the balancer is gone. Attempts that are under way still end; nothing else follows.
+    Closed,
 }
 
 /// Hears what happens to attempts, on the thread on which it happens.

@@ -4,7 +4,7 @@
 //! picks an endpoint, sees the attempt through, and learns from how it ended.
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
-//! clock of theirs; a [`Hook`] hears what happened; a [`RequestContext`] says by which key a request is routed.
+//! clock of theirs; a `Hook` hears what happened; a [`RequestContext`] says by which key a request is routed.
 
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod attempt;
@@ -13,6 +13,7 @@ mod balancer;
 mod context;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
@@ -25,7 +26,10 @@ pub use self::balancer::{
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::error::{BalancerError, BalancerErrorKind, BoxError, TimedOut};
-pub use self::hook::{Event, Hook, NoHook, Phase};
+#[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::hook::{Event, Hook, NoHook};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
 pub use self::timer::Timer;
+#[cfg(all(feature = "discovery", feature = "health"))]
+pub use crate::core::Phase;

@@ -10,6 +10,7 @@ use tower_service::Service;
 
 use super::balancer::Balancer;
 use super::cluster::Cluster;
+use super::contain::join;
 use super::driver::{Driver, Driving};
 use super::pool::Member;
 use super::reconcile::{ServiceFactory, Workshop};
@@ -19,7 +20,7 @@ use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
 use crate::discovery::SnapshotReader;
 use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
 use crate::tower::{
-    BorrowedKey, BoxError, ComputedKey, Hook, NoContext, NoHook, RequestContext, Retry, RetryBudget, Timer,
+    BorrowedKey, BoxError, ComputedKey, Hook, NoContext, RequestContext, Retry, RetryBudget, Timer,
 };
 
 /// Asks for the source of members: the first step of a [`Builder`].
@@ -71,7 +72,7 @@ impl Discoverer {
                 service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
                 classifier: Box::new(ClassifyByResult),
                 timer: None,
-                hook: Arc::new(NoHook),
+                hooks: Vec::new(),
                 circuit: default_circuit(),
                 budget: BudgetConfig::default(),
                 attempt_timeout: None,
@@ -121,7 +122,7 @@ struct Rest<K, B, S, R> {
     service: Box<ServiceFactory<K, B, S>>,
     classifier: Box<dyn Classify<S, R>>,
     timer: Option<Arc<dyn AnyTimer>>,
-    hook: Arc<dyn Hook>,
+    hooks: Vec<Arc<dyn Hook>>,
     circuit: Option<CircuitConfig>,
     budget: BudgetConfig,
     attempt_timeout: Option<Duration>,
@@ -228,9 +229,9 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self
     }
 
-    /// Tells `hook` what happens.
+    /// Tells `hook` what happens, beside those that are told already.
     pub fn hook(mut self, hook: impl Hook) -> Self {
-        self.rest.hook = Arc::new(hook);
+        self.rest.hooks.push(Arc::new(hook));
         self
     }
 
@@ -262,7 +263,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             service,
             classifier,
             timer,
-            hook,
+            hooks,
             circuit,
             budget,
             attempt_timeout,
@@ -276,6 +277,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             }
             None => (None, RetryBudget::new()),
         };
+        let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
         let settings = Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, retries };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget), retry_budget));

@@ -177,8 +177,12 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     /// Lets requests fail at once as long as nobody is eligible.
     fn fail_fast(&self) {
-        if !self.failing.swap(true, Ordering::AcqRel) {
-            tell(&*self.settings.hook, &Event::FailFast { on: true });
+        {
+            // Whoever settles holds the ledger too, so that this is told in the order in which it happens.
+            let ledger = lock(&self.ledger);
+            if ledger.unavailable_since.is_some() && !self.failing.swap(true, Ordering::AcqRel) {
+                tell(&*self.settings.hook, &Event::FailFast { on: true });
+            }
         }
         self.wake_waiters();
     }
@@ -413,6 +417,7 @@ where
         };
         // Services of the user are dropped without a lock.
         drop(pool);
+        tell(&*self.settings.hook, &Event::Closed);
         self.wake_waiters();
         self.driver.wake();
     }

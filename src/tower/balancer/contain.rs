@@ -1,13 +1,31 @@
 //! Running user code that may panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use crate::tower::{Event, Hook};
+use crate::tower::{Event, Hook, NoHook};
 
 /// Tells `hook`, and goes on if it panics.
 pub(super) fn tell(hook: &dyn Hook, event: &Event<'_>) {
     // The state of a hook is its own business; nothing of ours is shared with it.
     drop(catch_unwind(AssertUnwindSafe(|| hook.on(event))));
+}
+
+/// Makes one hook of several. A panic in one of them is no reason for the others not to hear.
+pub(super) fn join(mut hooks: Vec<Arc<dyn Hook>>) -> Arc<dyn Hook> {
+    match hooks.len() {
+        0 => Arc::new(NoHook),
+        1 => hooks.remove(0),
+        _ => Arc::new(Joined(hooks)),
+    }
+}
+
+struct Joined(Vec<Arc<dyn Hook>>);
+
+impl Hook for Joined {
+    fn on(&self, event: &Event<'_>) {
+        self.0.iter().for_each(|hook| tell(&**hook, event));
+    }
 }
 
 /// Runs `code`; a panic in it is told to `hook` and gives nothing.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::cluster::Ledger;
 use super::pool::{Member, Pool};
+use crate::core::histogram::quantile;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
 use crate::health::{CircuitState, PassiveHealth};
@@ -118,6 +119,7 @@ impl MemberReport {
             &statistics.picks,
         ]
         .map(|counter| counter.load(Ordering::Acquire));
+        let latency: Vec<u64> = statistics.latency.counts().collect();
         Self {
             endpoint: Arc::clone(endpoint.name()),
             status: member.status(),
@@ -131,8 +133,8 @@ impl MemberReport {
             failures,
             overloads,
             cancelled,
-            p50: statistics.latency.quantile(0.5),
-            p99: statistics.latency.quantile(0.99),
+            p50: quantile(&latency, 0.5),
+            p99: quantile(&latency, 0.99),
             circuit: endpoint.circuit().map(|circuit| circuit.state(now)),
             trips: endpoint.circuit().map_or(0, PassiveHealth::trips),
         }

@@ -1,0 +1,57 @@
+//! Observation: what happened, told as typed events, counted in constant memory.
+//!
+//! ```text
+//! Balancer (tower::Hook) ---+
+//! ObservedPolicy -----------+--> Observer --> Recorder, MetricsObserver, TracingObserver, Fanout, yours
+//! Attempt ------------------+
+//! ```
+//!
+//! An [`Observer`] hears events: it has one method for each kind, all of which do nothing by default. A balancer tells it
+//! everything when it is given to `Builder::observe`. Who dispatches by hand wraps the policy in an [`ObservedPolicy`], and
+//! keeps an [`Attempt`] for as long as each attempt takes; both need no other feature.
+//!
+//! [`Recorder`] counts everything with plain atomics, for programs and tests that read the numbers themselves. With the
+//! feature `metrics`, `MetricsObserver` exports the same counts through the `metrics` facade; with `tracing`,
+//! `TracingObserver` makes them structured events.
+//!
+//! 1. Memory and the number of series are constant: dimensions are enums of this crate. The identity of a backend, the key
+//!    of a request, the position of a candidate, the name of a policy and the text of an error are never a dimension.
+//! 2. Telling costs constant time and no allocation.
+//! 3. A panic in an observer goes no further: nobody else misses the event, nothing is told twice, and no guard is lost.
+//! 4. Observers change nothing: policies pick and attempts end as they would without.
+
+mod attempt;
+mod contain;
+mod event;
+mod fanout;
+mod labels;
+mod latency;
+#[cfg(feature = "metrics")]
+mod metrics;
+#[cfg(feature = "metrics")]
+pub mod names;
+mod observer;
+mod policy;
+mod recorder;
+mod snapshot;
+#[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
+mod tower;
+#[cfg(feature = "tracing")]
+mod tracing;
+mod verdict;
+
+pub use self::attempt::Attempt;
+pub use self::event::{
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, PanicEvent,
+    PickEvent, ReadinessEvent, RetryEvent,
+};
+pub use self::fanout::Fanout;
+#[cfg(feature = "metrics")]
+pub use self::metrics::{MetricsObserver, describe_metrics};
+pub use self::observer::{Noop, Observer};
+pub use self::policy::ObservedPolicy;
+pub use self::recorder::{Metrics, Recorder};
+pub use self::snapshot::RecorderSnapshot;
+#[cfg(feature = "tracing")]
+pub use self::tracing::{TracingObserver, request_span};
+pub use self::verdict::PickVerdict;

@@ -1,0 +1,57 @@
+//! The names of the metrics, as the facade knows them.
+//!
+//! Labels take a fixed, small number of values each; there are at most 57 series, whatever the members and the traffic.
+
+/// Counts attempts that ended.
+///
+/// Labels: `phase` (`readiness`, `call`), `outcome` (`success`, `failure`, `overload`, `cancelled`).
+pub const ATTEMPTS: &str = "poise.attempts";
+
+/// Distributes how long attempts took, in seconds, from the pick to the answer.
+///
+/// Label: `outcome`, as of [`ATTEMPTS`]. The time of a cancelled attempt is a lower bound. Many exporters show a histogram as
+/// quantiles unless they are given buckets; for a service that answers in milliseconds, 0.001 to 10 in steps of a factor of
+/// two to three are a good start.
+pub const ATTEMPT_DURATION: &str = "poise.attempt.duration";
+
+/// Counts picks.
+///
+/// Label: `result`, the values of [`PickVerdict`](super::PickVerdict).
+pub const PICKS: &str = "poise.picks";
+
+/// Counts candidates that were excluded when a pick was refused.
+///
+/// Label: `reason`, the values of [`Exclusion`](crate::core::Exclusion). A candidate with two reasons counts under both.
+pub const EXCLUSIONS: &str = "poise.exclusions";
+
+/// Counts attempts that failed before an endpoint was handed the request.
+pub const READINESS_FAILURES: &str = "poise.readiness.failures";
+
+/// Counts requests that were to be tried again.
+///
+/// Label: `result` (`granted`, `denied`).
+pub const RETRIES: &str = "poise.retries";
+
+/// Counts circuits that opened or closed.
+///
+/// Label: `to` (`open`, `closed`).
+pub const CIRCUIT_TRANSITIONS: &str = "poise.circuit.transitions";
+
+/// Counts memberships that took effect.
+pub const MEMBERSHIPS: &str = "poise.memberships";
+
+/// Shows the members of all balancers that are told to the same recorder and not closed.
+///
+/// Label: `state` (`built`, `unbuilt`).
+pub const MEMBERS: &str = "poise.members";
+
+/// Counts how often requests began to fail at once, or ceased to.
+///
+/// Label: `to` (`on`, `off`).
+pub const FAIL_FAST_TRANSITIONS: &str = "poise.fail_fast.transitions";
+
+/// Shows how many balancers let requests fail at once now.
+pub const FAILING_FAST: &str = "poise.balancers.failing_fast";
+
+/// Counts panics in code of the user that were contained.
+pub const PANICS: &str = "poise.panics";
