@@ -1,8 +1,9 @@
 //! Durations that many threads record.
 
+use std::time::Duration;
+
 use crate::core::histogram::Histogram;
 use crate::core::striped::{STRIPES, stripe};
-use std::time::Duration;
 
 /// Histograms of the same shape, each thread with one of its own as far as there are enough.
 pub(super) struct Latencies {

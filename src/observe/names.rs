@@ -1,6 +1,6 @@
 //! The names of the metrics, as the facade knows them.
 //!
-//! Labels take a fixed, small number of values each; there are at most 57 series, whatever the members and the traffic.
+//! Labels take a fixed, small number of values each; there are 47 series in all, whatever the members and the traffic.
 
 /// Counts attempts that ended.
 ///
