@@ -15,8 +15,10 @@ use clock::Clock;
 use poise::core::{Now, Outcome, Phase};
 use poise::observe::{Attempt, AttemptEvent, Fanout, Observer, ReadinessEvent, Recorder};
 
+type Told = (Phase, Outcome, Duration, Option<String>);
+
 #[derive(Default)]
-struct Heard(Mutex<Vec<(Phase, Outcome, Duration, Option<String>)>>);
+struct Heard(Mutex<Vec<Told>>);
 
 impl Observer for Heard {
     fn attempt(&self, event: &AttemptEvent<'_>) {

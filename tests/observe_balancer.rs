@@ -330,7 +330,7 @@ async fn hooks_and_observers_add_up_in_any_order() {
 /// Adds up what an exporter saw. Its snapshots set every value to zero.
 struct Exported {
     snapshotter: Snapshotter,
-    values: Mutex<HashMap<String, f64>>,
+    values: Mutex<HashMap<String, i64>>,
 }
 
 impl Exported {
@@ -346,22 +346,25 @@ impl Exported {
     }
 
     /// Returns the value of one series, a histogram's being the number of samples.
-    fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    fn value(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let labels = labels.iter().map(|(key, value)| format!(",{key}={value}"));
         let series = std::iter::once(name.to_owned()).chain(labels).collect::<String>();
-        *self.collect().get(&series).unwrap_or_else(|| panic!("there is no series {series}"))
+        let value = self.collect().get(&series).copied();
+        let value = value.unwrap_or_else(|| panic!("there is no series {series}"));
+        u64::try_from(value).expect("no value stays below zero")
     }
 
-    fn collect(&self) -> HashMap<String, f64> {
+    #[expect(clippy::cast_possible_truncation, reason = "gauges show whole numbers here")]
+    fn collect(&self) -> HashMap<String, i64> {
         let mut values = self.values.lock().unwrap();
         for (key, unit, description, value) in self.snapshotter.snapshot().into_vec() {
             assert!(unit.is_some() && description.is_some(), "{key:?} is not described");
             let labels = key.key().labels().map(|label| format!(",{}={}", label.key(), label.value()));
             let series = std::iter::once(key.key().name().to_owned()).chain(labels).collect::<String>();
             *values.entry(series).or_default() += match value {
-                DebugValue::Counter(count) => count as f64,
-                DebugValue::Gauge(value) => value.0,
-                DebugValue::Histogram(samples) => samples.len() as f64,
+                DebugValue::Counter(count) => i64::try_from(count).unwrap(),
+                DebugValue::Gauge(value) => value.0 as i64,
+                DebugValue::Histogram(samples) => i64::try_from(samples.len()).unwrap(),
             };
         }
         values.clone()
@@ -385,22 +388,22 @@ async fn gauges_show_the_sum_of_the_balancers_that_live() {
         .observe(observer)
         .spawn()
         .unwrap();
-    assert_eq!((exported.value(names::MEMBERS, BUILT), exported.value(names::MEMBERS, UNBUILT)), (4.0, 1.0));
+    assert_eq!((exported.value(names::MEMBERS, BUILT), exported.value(names::MEMBERS, UNBUILT)), (4, 1));
 
     three.upsert_with(9, (), Attributes::default()).unwrap();
     settle().await;
-    assert_eq!(exported.value(names::MEMBERS, BUILT), 5.0, "an update counts by what it changes");
+    assert_eq!(exported.value(names::MEMBERS, BUILT), 5, "an update counts by what it changes");
 
     let clone = other.clone();
     drop(other);
     settle().await;
-    assert_eq!(exported.value(names::MEMBERS, BUILT), 5.0, "a clone keeps it alive");
+    assert_eq!(exported.value(names::MEMBERS, BUILT), 5, "a clone keeps it alive");
     drop(clone);
     settle().await;
-    assert_eq!((exported.value(names::MEMBERS, BUILT), exported.value(names::MEMBERS, UNBUILT)), (4.0, 0.0));
+    assert_eq!((exported.value(names::MEMBERS, BUILT), exported.value(names::MEMBERS, UNBUILT)), (4, 0));
     drop(one);
     settle().await;
-    assert_eq!(exported.value(names::MEMBERS, BUILT), 0.0);
+    assert_eq!(exported.value(names::MEMBERS, BUILT), 0);
 }
 
 #[::tokio::test(start_paused = true)]
@@ -409,12 +412,12 @@ async fn a_balancer_that_was_dropped_fails_fast_no_more() {
     let nobody = Members::new();
     let doomed = balancer(&nobody, &Script::default()).fail_fast(SECOND).observe(observer).spawn().unwrap();
     doomed.send(()).await.unwrap_err();
-    assert_eq!(exported.value(names::FAILING_FAST, &[]), 1.0);
+    assert_eq!(exported.value(names::FAILING_FAST, &[]), 1);
     drop(doomed);
     settle().await;
-    assert_eq!(exported.value(names::FAILING_FAST, &[]), 0.0);
-    assert_eq!(exported.value(names::FAIL_FAST_TRANSITIONS, &[("to", "on")]), 1.0);
-    assert_eq!(exported.value(names::FAIL_FAST_TRANSITIONS, &[("to", "off")]), 0.0);
+    assert_eq!(exported.value(names::FAILING_FAST, &[]), 0);
+    assert_eq!(exported.value(names::FAIL_FAST_TRANSITIONS, &[("to", "on")]), 1);
+    assert_eq!(exported.value(names::FAIL_FAST_TRANSITIONS, &[("to", "off")]), 0);
 }
 
 #[::tokio::test(start_paused = true)]
@@ -425,13 +428,13 @@ async fn the_exporter_sees_what_the_recorder_counts() {
     for phase in Phase::ALL {
         for outcome in [Outcome::Success, Outcome::Failure, Outcome::OVERLOAD, Outcome::Cancelled] {
             let labels = [("phase", &*phase.to_string()), ("outcome", &*outcome.to_string())];
-            let expected = counts.attempts(phase, outcome) as f64;
+            let expected = counts.attempts(phase, outcome);
             assert_eq!(exported.value(names::ATTEMPTS, &labels), expected, "{phase}, {outcome}");
         }
     }
     for verdict in PickVerdict::ALL {
         let labels = [("result", &*verdict.to_string())];
-        assert_eq!(exported.value(names::PICKS, &labels), counts.picks(verdict) as f64, "{verdict}");
+        assert_eq!(exported.value(names::PICKS, &labels), counts.picks(verdict), "{verdict}");
     }
     let failures =
         counts.attempts(Phase::Call, Outcome::Failure) + counts.attempts(Phase::Readiness, Outcome::Failure);
@@ -445,7 +448,7 @@ async fn the_exporter_sees_what_the_recorder_counts() {
         (names::MEMBERSHIPS, &[], counts.memberships()),
         (names::PANICS, &[], counts.panics()),
     ] {
-        assert_eq!(exported.value(name, labels), expected as f64, "{name} {labels:?}");
+        assert_eq!(exported.value(name, labels), expected, "{name} {labels:?}");
     }
 }
 
@@ -471,8 +474,8 @@ async fn a_thousand_members_that_come_and_go_add_no_series() {
         }
     }
     assert_eq!(exported.collect().len(), before);
-    assert_eq!(exported.value(names::MEMBERS, BUILT), 2.0);
+    assert_eq!(exported.value(names::MEMBERS, BUILT), 2);
     let attempts = exported.value(names::ATTEMPTS, &[("phase", "call"), ("outcome", "success")])
         + exported.value(names::ATTEMPTS, &[("phase", "call"), ("outcome", "failure")]);
-    assert_eq!(attempts, 3_000.0);
+    assert_eq!(attempts, 3_000);
 }

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 
 use poise::core::policy::{Maglev, Random, RoundRobin};
 use poise::core::{
-    Attempted, Backend, Eligibility, Exclusion, PickError, Policy, Prepare, Prepared, Selection, Status, View,
+    Attempted, Backend, Eligibility, Exclusion, ExclusionCounts, PickError, Policy, Prepare, Prepared,
+    Selection, Status, View,
 };
 use poise::observe::{Fanout, ObservedPolicy, Observer, PickEvent, PickVerdict, Recorder};
 
@@ -18,7 +19,9 @@ fn peers() -> Vec<Peer> {
 
 /// Keeps what it heard.
 #[derive(Default)]
-struct Heard(Mutex<Vec<(PickVerdict, Option<Selection>, Option<PickError>)>>);
+struct Heard(Mutex<Vec<Told>>);
+
+type Told = (PickVerdict, Option<Selection>, Option<PickError>);
 
 impl Observer for Heard {
     fn pick(&self, event: &PickEvent<'_>) {
@@ -100,7 +103,7 @@ impl<C> Policy<C> for Answers {
 
 #[test]
 fn each_error_has_a_verdict_of_its_own() {
-    let counts = Default::default();
+    let counts = ExclusionCounts::default();
     let answers = [
         (Ok(Selection::new(1)), PickVerdict::Selected),
         (Ok(Selection::new(1).in_panic(true)), PickVerdict::SelectedInPanic),

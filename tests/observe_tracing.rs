@@ -2,6 +2,7 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
+#[allow(dead_code, reason = "every file uses a part of it")]
 #[path = "support/scripted.rs"]
 mod scripted;
 
@@ -81,8 +82,8 @@ fn event_of(tell: impl FnOnce(&TracingObserver)) -> (Level, BTreeMap<&'static st
     (*level, fields.clone())
 }
 
-fn text(text: &str) -> Option<Value> {
-    Some(Value::Text(text.into()))
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn circuits_name_their_endpoint() {
     {
         let (level, fields) = event_of(|it| it.circuit(&CircuitEvent::new("10.0.0.1:80", change)));
         assert_eq!(level, expected);
-        assert_eq!(fields.get("network.peer.address").cloned(), text("10.0.0.1:80"));
+        assert_eq!(fields["network.peer.address"], text("10.0.0.1:80"));
     }
 }
 
@@ -107,9 +108,9 @@ fn numbers_are_numbers() {
     let (level, fields) = event_of(|it| it.attempt(&failed));
     assert_eq!(level, Level::DEBUG);
     assert_eq!(fields.get("elapsed_seconds"), Some(&Value::Real(0.25)));
-    assert_eq!(fields.get("error.type").cloned(), text("failure"));
-    assert_eq!(fields.get("phase").cloned(), text("call"));
-    assert_eq!(fields.get("network.peer.address").cloned(), text("a"));
+    assert_eq!(fields["error.type"], text("failure"));
+    assert_eq!(fields["phase"], text("call"));
+    assert_eq!(fields["network.peer.address"], text("a"));
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn what_is_no_failure_is_only_traced() {
         let ended = AttemptEvent::new(Phase::Call, outcome, Duration::ZERO);
         let (level, fields) = event_of(|it| it.attempt(&ended));
         assert_eq!(level, Level::TRACE);
-        assert_eq!(fields.get("outcome").cloned(), text(&outcome.to_string()));
+        assert_eq!(fields["outcome"], text(&outcome.to_string()));
         assert!(!fields.contains_key("network.peer.address"), "a name that is not known is left out");
     }
 }
@@ -126,11 +127,12 @@ fn what_is_no_failure_is_only_traced() {
 #[test]
 fn refusals_say_of_what_kind_they_are_and_not_more() {
     let mut counts = ExclusionCounts::default();
-    [Exclusion::Circuit, Exclusion::Draining].into_iter().for_each(|reason| counts.add(reason.into()));
+    counts.add(Exclusion::Circuit.into());
+    counts.add(Exclusion::Draining.into());
     let refused = PickEvent::of(&Err(PickError::NoEligible(counts)));
     let (level, fields) = event_of(|it| it.pick(&refused));
     assert_eq!(level, Level::DEBUG);
-    assert_eq!(fields.get("error.type").cloned(), text("no_eligible"));
+    assert_eq!(fields["error.type"], text("no_eligible"));
     assert_eq!(fields.get("candidates"), Some(&Value::Integer(2)));
 }
 
@@ -141,7 +143,7 @@ fn the_rest_has_its_level() {
     assert_eq!(event_of(|it| it.retry(&RetryEvent::denied())).0, Level::DEBUG);
     let (level, fields) = event_of(|it| it.panicked(&PanicEvent::new("classifier")));
     assert_eq!(level, Level::WARN);
-    assert_eq!(fields.get("what").cloned(), text("classifier"));
+    assert_eq!(fields["what"], text("classifier"));
 }
 
 /// A buffer that a subscriber writes to.

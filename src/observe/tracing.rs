@@ -30,7 +30,7 @@ use crate::core::ExclusionCounts;
 /// discovery are. Keys and errors of requests are not written down.
 ///
 /// No span is entered, so none is held across an await: whoever wants the events of a request inside a span instruments the
-/// future of the request. Made by [`request_span`], such a span also learns which endpoint was chosen and how it went.
+/// future of the request. Made by [`request_span`], such a span also learns which endpoint was called and how it went.
 ///
 /// # Examples
 ///
@@ -44,8 +44,6 @@ pub struct TracingObserver;
 
 /// The target of every event and span.
 const TARGET: &str = "poise";
-/// The field for the name of an endpoint, as OpenTelemetry calls it.
-const PEER: &str = "network.peer.address";
 
 impl TracingObserver {
     /// Makes an observer.
@@ -57,8 +55,8 @@ impl TracingObserver {
 
 /// Makes a span for one request, to instrument its future with.
 ///
-/// A [`TracingObserver`] records in it, while it is the current one, the endpoint of the latest pick as
-/// `network.peer.address`, and of the latest attempt that ended `phase`, `outcome` and `elapsed_seconds`.
+/// Whenever an attempt ends while it is the current span, a [`TracingObserver`] records in it `network.peer.address`,
+/// `phase`, `outcome` and `elapsed_seconds`: in the end those of the last attempt.
 ///
 /// ```
 /// use poise::observe::request_span;
@@ -85,9 +83,7 @@ pub fn request_span() -> Span {
 impl Observer for TracingObserver {
     fn pick(&self, event: &PickEvent<'_>) {
         if event.verdict.is_selected() {
-            if let Some(endpoint) = event.endpoint {
-                Span::current().record(PEER, endpoint);
-            }
+            // The attempt says it when it ends.
             return;
         }
         debug!(
@@ -104,6 +100,7 @@ impl Observer for TracingObserver {
         let (phase, outcome) = (labels::phase(event.phase), labels::outcome(event.outcome));
         let elapsed_seconds = event.elapsed.as_secs_f64();
         Span::current()
+            .record("network.peer.address", event.endpoint)
             .record("phase", phase)
             .record("outcome", outcome)
             .record("elapsed_seconds", elapsed_seconds);
