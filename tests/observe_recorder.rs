@@ -19,7 +19,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn counts(exclusions: &[Exclusions]) -> ExclusionCounts {
     let mut counts = ExclusionCounts::default();
-    exclusions.iter().for_each(|exclusions| counts.add(*exclusions));
+    for exclusions in exclusions {
+        counts.add(*exclusions);
+    }
     counts
 }
 
