@@ -1,6 +1,6 @@
 //! Dispatch: any [`tower_service::Service`] becomes an endpoint.
 //!
-//! With the features `discovery` and `health` beside `tower`, this module has [`Balancer`]: the service that takes a request,
+//! With the features `discovery` and `health` beside `tower`, this module has `Balancer`: the service that takes a request,
 //! picks an endpoint, sees the attempt through, and learns from how it ended.
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
