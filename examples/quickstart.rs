@@ -77,9 +77,9 @@ fn failover() -> Result<(), PickError> {
         let servers: Vec<_> = ["ash", "beech", "cherry"]
             .into_iter()
             .enumerate()
-            .map(|(place, name)| match place < down {
-                true => Backend::new(name).with_status(Status::Unavailable),
-                false => Backend::new(name),
+            .map(|(place, name)| {
+                let status = if place < down { Status::Unavailable } else { Status::Ready };
+                Backend::new(name).with_status(status)
             })
             .chain([Backend::new("standby").with_priority(1)])
             .collect();
