@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::client::{Client, Request};
 
 const PER_SECOND: u32 = 1_200;
-const LENGTH: Duration = Duration::from_secs(20);
+const SECONDS: u32 = 20;
 /// How many requests may be under way, so that a server that hangs cannot pile them up without end.
 const CONCURRENT: u32 = 400;
 /// How long a client of this program waits, whatever the balancer does.
@@ -30,7 +30,7 @@ pub(crate) async fn run(balancer: Balancer<Client, Request>) -> Tally {
     let tally = Arc::new(Mutex::new(Tally::default()));
     let places = Arc::new(Semaphore::new(CONCURRENT as usize));
     let start = Instant::now();
-    for number in 0..PER_SECOND * u32::try_from(LENGTH.as_secs()).unwrap_or(1) {
+    for number in 0..PER_SECOND * SECONDS {
         sleep_until(start + Duration::from_secs(1) * number / PER_SECOND).await;
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
         let (balancer, tally) = (balancer.clone(), Arc::clone(&tally));
