@@ -6,7 +6,7 @@
 pub use crate::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
 pub use crate::core::{
     Attributes, Backend, Candidate, InFlight, LoadMetric, LoadTracker, Now, Outcome, PeakEwma, PickError,
-    Policy, PolicyExt, Prepare, Selection, View, Weight,
+    Policy, PolicyExt, Prepare, Selection, Tracked, View, Weight,
 };
 #[cfg(feature = "discovery")]
 pub use crate::discovery::Directory;

@@ -33,6 +33,8 @@ pub struct Report {
 }
 
 /// Describes one member.
+///
+/// [`Display`](fmt::Display) prints it in one line, as a row of the table of a [`Report`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MemberReport {
@@ -151,6 +153,12 @@ impl MemberReport {
     }
 }
 
+impl fmt::Display for MemberReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.row().join("  "))
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let eligible = self.eligible();
@@ -165,7 +173,7 @@ impl fmt::Display for Report {
             write!(f, ", last error: {error}")?;
         }
         writeln!(f)?;
-        let rows: Vec<[String; 11]> = self.members.iter().map(MemberReport::row).collect();
+        let rows: Vec<[String; COLUMNS]> = self.members.iter().map(MemberReport::row).collect();
         let widths: Vec<usize> = (0..HEADER.len())
             .map(|column| {
                 rows.iter().map(|row| row[column].len()).chain([HEADER[column].len()]).max().unwrap_or(0)
@@ -176,9 +184,11 @@ impl fmt::Display for Report {
     }
 }
 
-const HEADER: [&str; 11] = [
+const COLUMNS: usize = 12;
+const HEADER: [&str; COLUMNS] = [
     "endpoint",
     "weight",
+    "load",
     "in flight",
     "picks",
     "successes",
@@ -191,10 +201,11 @@ const HEADER: [&str; 11] = [
 ];
 
 impl MemberReport {
-    fn row(&self) -> [String; 11] {
+    fn row(&self) -> [String; COLUMNS] {
         [
             self.endpoint.to_string(),
             self.weight.to_string(),
+            load(self.load),
             self.in_flight.to_string(),
             self.picks.to_string(),
             self.successes.to_string(),
@@ -206,6 +217,10 @@ impl MemberReport {
             self.state(),
         ]
     }
+}
+
+fn load(load: f64) -> String {
+    if load < 1e4 { format!("{load:.2}") } else { format!("{load:.1e}") }
 }
 
 fn millis(duration: Duration) -> String {
