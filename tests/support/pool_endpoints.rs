@@ -1,0 +1,178 @@
+//! Endpoints that do what a test says, and how often each was called.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use poise::core::{Backend, PeakEwma};
+use poise::discovery::{Change, Directory};
+use poise::tower::{Balancer, Builder, NoContext, Report};
+use tower::Service;
+
+/// What an endpoint does with a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Manner {
+    /// Answers well, after this time.
+    Answers(Duration),
+    /// Answers after this time that it could not do what it was asked.
+    AnswersBadly(Duration),
+    /// Fails after this time.
+    Fails(Duration),
+    /// Never answers.
+    Hangs,
+    PanicsInClone,
+    PanicsInReadiness,
+    PanicsInCall,
+    PanicsInFuture,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) by: &'static str,
+    pub(crate) is_good: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("refused")
+    }
+}
+
+impl Error for Refused {}
+
+#[derive(Debug)]
+struct Script {
+    manner: Mutex<Manner>,
+    calls: AtomicU64,
+}
+
+/// The service of one endpoint.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    name: &'static str,
+    script: Arc<Script>,
+}
+
+impl Endpoint {
+    fn manner(&self) -> Manner {
+        *self.script.manner.lock().unwrap()
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        assert!(!matches!(self.manner(), Manner::PanicsInClone), "told to panic");
+        Self { name: self.name, script: Arc::clone(&self.script) }
+    }
+}
+
+impl Service<u64> for Endpoint {
+    type Response = Answer;
+    type Error = Refused;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Refused>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+        assert!(!matches!(self.manner(), Manner::PanicsInReadiness), "told to panic");
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: u64) -> Self::Future {
+        let (by, manner) = (self.name, self.manner());
+        self.script.calls.fetch_add(1, Ordering::Relaxed);
+        assert!(!matches!(manner, Manner::PanicsInCall), "told to panic");
+        Box::pin(async move {
+            match manner {
+                Manner::Answers(after) => {
+                    tokio::time::sleep(after).await;
+                    Ok(Answer { by, is_good: true })
+                }
+                Manner::AnswersBadly(after) => {
+                    tokio::time::sleep(after).await;
+                    Ok(Answer { by, is_good: false })
+                }
+                Manner::Fails(after) => {
+                    tokio::time::sleep(after).await;
+                    Err(Refused)
+                }
+                Manner::Hangs => std::future::pending().await,
+                _ => panic!("told to panic"),
+            }
+        })
+    }
+}
+
+pub(crate) type Pool = Balancer<Endpoint, u64>;
+pub(crate) type Plain<P> =
+    Builder<&'static str, Backend<&'static str>, Endpoint, u64, PeakEwma, P, NoContext>;
+
+/// A membership whose endpoints are told what to do.
+pub(crate) struct Cast {
+    pub(crate) directory: Directory<&'static str, Backend<&'static str>>,
+    scripts: Vec<(&'static str, Arc<Script>)>,
+}
+
+impl Cast {
+    /// Makes a membership of these, who all behave alike.
+    pub(crate) fn new(names: &[&'static str], manner: Manner) -> Self {
+        let mut directory = Directory::new();
+        directory.apply(names.iter().map(|name| Change::upsert(*name, Backend::new(*name)))).unwrap();
+        let script = || Arc::new(Script { manner: Mutex::new(manner), calls: AtomicU64::new(0) });
+        Self { directory, scripts: names.iter().map(|name| (*name, script())).collect() }
+    }
+
+    fn script(&self, name: &str) -> &Arc<Script> {
+        &self.scripts.iter().find(|(of, _)| *of == name).unwrap().1
+    }
+
+    pub(crate) fn tell(&self, name: &str, manner: Manner) {
+        *self.script(name).manner.lock().unwrap() = manner;
+    }
+
+    pub(crate) fn tell_all(&self, manner: Manner) {
+        self.scripts.iter().for_each(|(name, _)| self.tell(name, manner));
+    }
+
+    pub(crate) fn calls(&self, name: &str) -> u64 {
+        self.script(name).calls.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn all_calls(&self) -> u64 {
+        self.scripts.iter().map(|(name, _)| self.calls(name)).sum()
+    }
+
+    /// Returns the part of all calls that went to `name`.
+    pub(crate) fn share(&self, name: &str) -> f64 {
+        self.calls(name) as f64 / self.all_calls() as f64
+    }
+
+    /// Returns the service of the member with this key.
+    pub(crate) fn services(
+        &self,
+    ) -> impl Fn(&&'static str, &Backend<&'static str>) -> Endpoint + Send + 'static {
+        let scripts = self.scripts.clone();
+        move |name, _| {
+            let script = &scripts.iter().find(|(of, _)| of == name).unwrap().1;
+            Endpoint { name, script: Arc::clone(script) }
+        }
+    }
+
+    /// Starts a balancer over these, with the defaults.
+    pub(crate) fn builder(&self) -> Plain<poise::core::policy::PowerOfTwoChoices> {
+        Balancer::builder().discover(self.directory.reader(), self.services())
+    }
+}
+
+/// Returns the attempts that are under way, by the count of everybody.
+pub(crate) fn in_flight(report: &Report) -> u64 {
+    report.members.iter().map(|member| member.in_flight).sum()
+}
