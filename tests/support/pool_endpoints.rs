@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use poise::core::{Backend, PeakEwma};
 use poise::discovery::{Change, Directory};
-use poise::tower::{Balancer, Builder, NoContext, Report};
+use poise::tower::{Balancer, Builder, Member, NoContext, Report};
 use tower::Service;
 
 /// What an endpoint does with a request.
@@ -92,18 +92,17 @@ impl Service<u64> for Endpoint {
         assert!(!matches!(manner, Manner::PanicsInCall), "told to panic");
         Box::pin(async move {
             match manner {
-                Manner::Answers(after) => {
+                Manner::Answers(after) | Manner::AnswersBadly(after) | Manner::Fails(after)
+                    if !after.is_zero() =>
+                {
                     tokio::time::sleep(after).await;
-                    Ok(Answer { by, is_good: true })
                 }
-                Manner::AnswersBadly(after) => {
-                    tokio::time::sleep(after).await;
-                    Ok(Answer { by, is_good: false })
-                }
-                Manner::Fails(after) => {
-                    tokio::time::sleep(after).await;
-                    Err(Refused)
-                }
+                _ => {}
+            }
+            match manner {
+                Manner::Answers(_) => Ok(Answer { by, is_good: true }),
+                Manner::AnswersBadly(_) => Ok(Answer { by, is_good: false }),
+                Manner::Fails(_) => Err(Refused),
                 Manner::Hangs => std::future::pending().await,
                 _ => panic!("told to panic"),
             }
@@ -112,6 +111,8 @@ impl Service<u64> for Endpoint {
 }
 
 pub(crate) type Pool = Balancer<Endpoint, u64>;
+/// What a policy sees of a member.
+pub(crate) type Seen = Member<&'static str, Backend<&'static str>, Endpoint, u64, PeakEwma>;
 pub(crate) type Plain<P> =
     Builder<&'static str, Backend<&'static str>, Endpoint, u64, PeakEwma, P, NoContext>;
 
