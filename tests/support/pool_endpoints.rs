@@ -56,6 +56,12 @@ struct Script {
     calls: AtomicU64,
 }
 
+impl Script {
+    fn new(manner: Manner) -> Arc<Self> {
+        Arc::new(Self { manner: Mutex::new(manner), calls: AtomicU64::new(0) })
+    }
+}
+
 /// The service of one endpoint.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
@@ -119,20 +125,28 @@ pub(crate) type Plain<P> =
 /// A membership whose endpoints are told what to do.
 pub(crate) struct Cast {
     pub(crate) directory: Directory<&'static str, Backend<&'static str>>,
-    scripts: Vec<(&'static str, Arc<Script>)>,
+    scripts: Scripts,
 }
+
+type Scripts = Arc<Mutex<Vec<(&'static str, Arc<Script>)>>>;
 
 impl Cast {
     /// Makes a membership of these, who all behave alike.
     pub(crate) fn new(names: &[&'static str], manner: Manner) -> Self {
         let mut directory = Directory::new();
         directory.apply(names.iter().map(|name| Change::upsert(*name, Backend::new(*name)))).unwrap();
-        let script = || Arc::new(Script { manner: Mutex::new(manner), calls: AtomicU64::new(0) });
-        Self { directory, scripts: names.iter().map(|name| (*name, script())).collect() }
+        let scripts = names.iter().map(|name| (*name, Script::new(manner))).collect();
+        Self { directory, scripts: Arc::new(Mutex::new(scripts)) }
     }
 
-    fn script(&self, name: &str) -> &Arc<Script> {
-        &self.scripts.iter().find(|(of, _)| *of == name).unwrap().1
+    /// Adds a member.
+    pub(crate) fn add(&mut self, name: &'static str, manner: Manner) {
+        self.scripts.lock().unwrap().push((name, Script::new(manner)));
+        self.directory.upsert(name, Backend::new(name)).unwrap();
+    }
+
+    fn script(&self, name: &str) -> Arc<Script> {
+        script_of(&self.scripts, name)
     }
 
     pub(crate) fn tell(&self, name: &str, manner: Manner) {
@@ -140,7 +154,9 @@ impl Cast {
     }
 
     pub(crate) fn tell_all(&self, manner: Manner) {
-        self.scripts.iter().for_each(|(name, _)| self.tell(name, manner));
+        for (_, script) in self.scripts.lock().unwrap().iter() {
+            *script.manner.lock().unwrap() = manner;
+        }
     }
 
     pub(crate) fn calls(&self, name: &str) -> u64 {
@@ -148,7 +164,8 @@ impl Cast {
     }
 
     pub(crate) fn all_calls(&self) -> u64 {
-        self.scripts.iter().map(|(name, _)| self.calls(name)).sum()
+        let scripts = self.scripts.lock().unwrap();
+        scripts.iter().map(|(_, script)| script.calls.load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the part of all calls that went to `name`.
@@ -160,17 +177,18 @@ impl Cast {
     pub(crate) fn services(
         &self,
     ) -> impl Fn(&&'static str, &Backend<&'static str>) -> Endpoint + Send + 'static {
-        let scripts = self.scripts.clone();
-        move |name, _| {
-            let script = &scripts.iter().find(|(of, _)| of == name).unwrap().1;
-            Endpoint { name, script: Arc::clone(script) }
-        }
+        let scripts = Arc::clone(&self.scripts);
+        move |name, _| Endpoint { name, script: script_of(&scripts, name) }
     }
 
     /// Starts a balancer over these, with the defaults.
     pub(crate) fn builder(&self) -> Plain<poise::core::policy::PowerOfTwoChoices> {
         Balancer::builder().discover(self.directory.reader(), self.services())
     }
+}
+
+fn script_of(scripts: &Scripts, name: &str) -> Arc<Script> {
+    Arc::clone(&scripts.lock().unwrap().iter().find(|(of, _)| *of == name).unwrap().1)
 }
 
 /// Returns the attempts that are under way, by the count of everybody.

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use poise::core::{PickError, Policy, Prepare, Prepared, Selection, View};
 
@@ -46,5 +46,73 @@ impl<C> Prepare<C> for Stubborn {}
 impl<C, K: ?Sized> Policy<C, K> for Stubborn {
     fn pick_from(&self, _: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         Ok(Selection::new(self.0))
+    }
+}
+
+/// What a policy says that refuses.
+pub(crate) const TWINS: PickError = PickError::DuplicateIdentity { first: 0, second: 1 };
+
+/// How a policy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Fine,
+    /// It says that it cannot work on this membership.
+    Refuses,
+    Panics,
+}
+
+/// Says how a policy does from now on.
+#[derive(Clone, Debug)]
+pub(crate) struct Switch(Arc<Mutex<Mood>>);
+
+impl Switch {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Mood::Fine)))
+    }
+
+    pub(crate) fn set(&self, mood: Mood) {
+        *self.0.lock().unwrap() = mood;
+    }
+
+    fn obey(&self) -> Result<(), PickError> {
+        let mood = *self.0.lock().unwrap();
+        assert_ne!(mood, Mood::Panics, "told to panic");
+        if mood == Mood::Refuses { Err(TWINS) } else { Ok(()) }
+    }
+}
+
+/// Does as another policy, while it is in the mood.
+#[derive(Debug)]
+pub(crate) struct Moody<P> {
+    inner: P,
+    preparing: Switch,
+    picking: Switch,
+}
+
+impl<P> Moody<P> {
+    pub(crate) fn new(inner: P) -> Self {
+        Self { inner, preparing: Switch::new(), picking: Switch::new() }
+    }
+
+    pub(crate) fn when_preparing(&self) -> Switch {
+        self.preparing.clone()
+    }
+
+    pub(crate) fn when_picking(&self) -> Switch {
+        self.picking.clone()
+    }
+}
+
+impl<C, P: Prepare<C>> Prepare<C> for Moody<P> {
+    fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+        self.preparing.obey()?;
+        self.inner.prepare(view, previous)
+    }
+}
+
+impl<C, K: ?Sized, P: Policy<C, K>> Policy<C, K> for Moody<P> {
+    fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
+        self.picking.obey()?;
+        self.inner.pick_from(view, key)
     }
 }
