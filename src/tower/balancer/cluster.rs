@@ -97,6 +97,8 @@ pub(super) struct Ledger {
     unavailable_since: Option<Instant>,
     /// Members of the latest membership without a service.
     pub(super) unbuilt: usize,
+    /// Why the policy refused the latest membership, if it did.
+    pub(super) refused: Option<PickError>,
     pub(super) last_update: Option<Instant>,
     pub(super) last_error: Option<Arc<str>>,
 }
@@ -234,7 +236,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     fn obstacle(&self, pool: &Pool<K, B, S, R, L>, error: PickError) -> BalancerErrorKind {
         match error {
             _ if self.is_closed() => BalancerErrorKind::Closed,
-            PickError::Empty if pool.revision.value() == 0 => BalancerErrorKind::Undiscovered,
+            PickError::Empty if pool.revision.value() == 0 => {
+                lock(&self.ledger).refused.map_or(BalancerErrorKind::Undiscovered, BalancerErrorKind::Policy)
+            }
             PickError::Empty => match lock(&self.ledger).unbuilt {
                 0 => BalancerErrorKind::NoMembers,
                 unbuilt => {

@@ -81,7 +81,8 @@ where
                 swap(cluster, pool, &before, unbuilt, missed_flips);
             }
             Err(error) => {
-                lock(&cluster.ledger).last_error = Some(error.to_string().into());
+                let mut ledger = lock(&cluster.ledger);
+                (ledger.refused, ledger.last_error) = (Some(error), Some(error.to_string().into()));
                 return Err(Incomplete);
             }
         }
@@ -169,7 +170,7 @@ fn swap<K, B, S, R, L>(
                 pool.prepared.set_eligible(position, eligible);
             }
         }
-        ledger.unbuilt = unbuilt;
+        (ledger.unbuilt, ledger.refused) = (unbuilt, None);
         ledger.last_update = Some(now.instant());
         if unbuilt == 0 {
             ledger.last_error = None;
