@@ -1,5 +1,7 @@
 //! A caller who survives a panic of what it calls.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
