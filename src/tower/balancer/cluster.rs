@@ -16,8 +16,7 @@ use super::settings::{Settings, Sleep};
 use crate::core::striped::StripedCounter;
 use crate::core::wakers::{WakerKey, WakerSet};
 use crate::core::{
-    Attempted, Candidate, Exclusion, ExclusionCounts, Listener, LoadMetric, LoadTracker, Now, Outcome,
-    PickError, View,
+    Attempted, Exclusion, ExclusionCounts, Listener, LoadMetric, LoadTracker, Now, Outcome, PickError, View,
 };
 use crate::health::ExclusionBudget;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
@@ -66,7 +65,7 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn register(&self, key: &mut WakerKey, waker: &Waker);
     fn deregister(&self, key: &mut WakerKey);
 
-    /// Gives an endpoint that returns a first estimate of its load.
+    /// Gives an endpoint that returns a first estimate of its load, and those that wait for its slot in the budget too.
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now);
     fn report(&self) -> Report;
     /// Lets go of all endpoints. Attempts that are under way are seen through.
@@ -148,21 +147,33 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     /// Looks again at whatever changes by itself, and starts to fail at once when the time has come.
     pub(super) fn sweep(&self, now: &Now) {
-        let pool = self.pool.load_full();
-        let news = {
-            let mut ledger = lock(&self.ledger);
-            let mut news = false;
-            for position in 0..pool.members.len() {
-                news |= pool.refresh(position, now).1;
-            }
-            self.settle(&mut ledger, &pool, now);
-            news
-        };
-        if news {
-            self.wake_waiters();
-        }
+        self.revisit(now);
         if self.fails_at().is_some_and(|deadline| now.has_reached(deadline)) {
             self.fail_fast();
+        }
+    }
+
+    /// Looks again at every member, and gives those that time alone brought back a first estimate of their load: what they
+    /// failed before they were excluded would keep their probe away for many times as long as they were.
+    pub(super) fn revisit(&self, now: &Now) {
+        let pool = self.pool.load_full();
+        let mut returned = Vec::new();
+        let news = {
+            let mut ledger = lock(&self.ledger);
+            let mut any = false;
+            for position in 0..pool.members.len() {
+                let (eligible, news) = pool.refresh(position, now);
+                any |= news;
+                if eligible && news {
+                    returned.push(position);
+                }
+            }
+            self.settle(&mut ledger, &pool, now);
+            any
+        };
+        returned.into_iter().for_each(|position| pool.seed(pool.members[position].endpoint(), now));
+        if news {
+            self.wake_waiters();
         }
     }
 
@@ -399,9 +410,11 @@ where
 
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
         let pool = self.pool.load();
-        let peers =
-            pool.members.iter().filter(|member| !std::ptr::eq(&raw const **member.endpoint(), endpoint));
-        endpoint.load().seed(&mut peers.map(Candidate::load), now);
+        pool.seed(endpoint, now);
+        // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
+        // a request again, whatever it failed before.
+        let withheld = pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now));
+        withheld.for_each(|member| pool.seed(member, now));
     }
 
     fn report(&self) -> Report {

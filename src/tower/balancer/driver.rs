@@ -118,6 +118,8 @@ where
 
     fn apply(&mut self, snapshot: Snapshot<K, B>, backoff: Duration) {
         self.pending = None;
+        // Whoever returns by now does so in the old pool: a new one cannot tell that it was away.
+        self.cluster.revisit(&Now::at(self.cluster.settings.timer.now()));
         if let Err(Incomplete) = self.workshop.apply(&self.cluster, &snapshot) {
             let now = self.cluster.settings.timer.now();
             self.pending = now.checked_add(backoff).map(|at| (snapshot, at, backoff));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::cluster::Dispatch;
 use crate::core::histogram::Histogram;
 use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
-use crate::health::{CircuitTicket, Completion, HealthSignal, PassiveHealth};
+use crate::health::{CircuitState, CircuitTicket, Completion, HealthSignal, PassiveHealth};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use crate::tower::{Event, Phase};
 
@@ -126,6 +126,13 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         if let Some(circuit) = &self.circuit {
             circuit.watch(changes);
         }
+    }
+
+    /// Tells whether it has failed often enough to trip and the budget had no slot for it.
+    pub(super) fn is_withheld(&self, now: &Now) -> bool {
+        self.circuit.as_ref().is_some_and(|circuit| {
+            matches!(circuit.state(now), CircuitState::Closed { failures } if failures >= circuit.config().failures())
+        })
     }
 
     pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {

@@ -120,6 +120,13 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         if self.members.get(hint).is_some_and(is) { Some(hint) } else { self.members.iter().position(is) }
     }
 
+    /// Gives an endpoint a first estimate of its load, from that of the others.
+    pub(super) fn seed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
+        let others = self.members.iter().map(Member::endpoint).map(|member| &**member);
+        let others = others.filter(|other| !std::ptr::eq(*other, endpoint));
+        endpoint.load().seed(&mut others.map(Endpoint::load), now);
+    }
+
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
     pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
         let member = &self.members[position];
