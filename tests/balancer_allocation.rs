@@ -1,0 +1,147 @@
+//! Requests on a balancer in steady state allocate nothing.
+
+#![cfg(all(feature = "full", not(loom)))]
+
+use std::alloc::System;
+use std::convert::Infallible;
+use std::future::{Future, Ready, ready};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use poise::core::policy::{Maglev, PriorityFailover};
+use poise::core::{Attributes, Backend, LoadTracker, Outcome};
+use poise::discovery::Directory;
+use poise::tokio::TokioTimer;
+use poise::tower::{Balancer, Event, Hook};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tower::Service;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Counts are of the process, so that one test measures at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static MEASURING: Mutex<()> = Mutex::new(());
+    MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A service that is always ready and answers at once.
+#[derive(Clone)]
+struct Echo;
+
+impl Service<u64> for Echo {
+    type Response = u64;
+    type Error = Infallible;
+    type Future = Ready<Result<u64, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: u64) -> Self::Future {
+        ready(Ok(request))
+    }
+}
+
+type Members = Directory<String, Backend<&'static str>>;
+
+fn members() -> Members {
+    let mut members = Directory::new();
+    for (place, name) in (0..).zip(["a", "b", "c", "d", "e"]) {
+        let attributes = Attributes::default().with_priority(place / 4);
+        members.upsert_with(name.to_owned(), Backend::new(name), attributes).unwrap();
+    }
+    members
+}
+
+/// Sends so many requests, and returns how often memory was allocated meanwhile.
+///
+/// The least of several rounds is taken: what each request allocates is in all of them, what the harness of the tests
+/// allocates beside them is not.
+fn allocations<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64) -> usize {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut send = |request| {
+        let response = pin!(balancer.send(request));
+        assert!(matches!(response.poll(&mut context), Poll::Ready(Ok(answer)) if answer == request));
+    };
+    let mut round = || {
+        let before = ALLOCATOR.stats();
+        (0..requests).for_each(&mut send);
+        let after = ALLOCATOR.stats();
+        (after.allocations + after.reallocations) - (before.allocations + before.reallocations)
+    };
+    (0..10).map(|_| round()).min().unwrap_or_default()
+}
+
+#[test]
+fn the_default_stack_allocates_nothing_per_request() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo);
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 10_000), 0);
+}
+
+#[test]
+fn a_policy_by_key_allocates_nothing_per_request() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo).key(|request: &u64| request);
+    let (balancer, _driver) = builder.policy(Maglev::new()).timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 10_000), 0);
+}
+
+#[test]
+fn failover_between_levels_allocates_nothing_per_request() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo).key(|request: &u64| request);
+    let policy = PriorityFailover::new(Maglev::new());
+    let (balancer, _driver) = builder.policy(policy).timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 10_000), 0);
+}
+
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Hook for Counting {
+    fn on(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_hook_and_a_classifier_add_no_allocation() {
+    let _alone = alone();
+    let (members, events) = (members(), Arc::new(Counting::default()));
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo).hook(Arc::clone(&events));
+    let builder = builder.classify(|answer| Outcome::of(answer));
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert!(events.0.load(Ordering::Relaxed) >= 20_000, "each request is picked and ends");
+}
+
+#[test]
+fn a_member_that_is_excluded_adds_no_allocation() {
+    let _alone = alone();
+    let mut members = members();
+    members.remove(&"b".to_owned()).unwrap();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo).key(|request: &u64| request);
+    let (balancer, _driver) = builder.policy(Maglev::new()).timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 10_000), 0);
+}
+
+#[test]
+fn a_limit_of_time_is_seen_by_the_count() {
+    let _alone = alone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| Echo);
+    let (balancer, _driver) =
+        builder.attempt_timeout(Duration::from_secs(1)).timer(TokioTimer).build().unwrap();
+    assert_eq!(allocations(&balancer, 1_000), 1_000, "one per attempt, as documented");
+}
