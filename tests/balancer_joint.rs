@@ -32,7 +32,7 @@ fn at_once() -> Manner {
 }
 
 /// Six primaries and two standbys behind a keyed policy; `g` is known and no member yet.
-async fn keyed() -> (Cast, Pool, Arc<AtomicU64>) {
+fn keyed() -> (Cast, Pool, Arc<AtomicU64>) {
     let names: Vec<_> = PRIMARIES.into_iter().chain(STANDBYS).chain([NEWCOMER]).collect();
     let mut cast = Cast::new(&names, at_once());
     for name in STANDBYS {
@@ -69,7 +69,7 @@ fn moved(before: &[&str], after: &[&str], whom: &str) -> (usize, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn keys_stay_with_their_owners_across_swaps_but_for_those_that_must_move() {
-    let (mut cast, pool, _) = keyed().await;
+    let (mut cast, pool, _) = keyed();
     let first = owners(&pool).await;
     assert!(PRIMARIES.iter().all(|name| first.contains(name)) && !first.contains(&"z"));
     let of_b = first.iter().filter(|owner| **owner == "b").count();
@@ -105,7 +105,7 @@ async fn keys_stay_with_their_owners_across_swaps_but_for_those_that_must_move()
 
 #[tokio::test(start_paused = true)]
 async fn an_amended_weight_or_priority_moves_the_keys_of_that_member() {
-    let (mut cast, pool, _) = keyed().await;
+    let (mut cast, pool, _) = keyed();
     let first = owners(&pool).await;
     let of_c = first.iter().filter(|owner| **owner == "c").count();
 
@@ -129,7 +129,7 @@ async fn an_amended_weight_or_priority_moves_the_keys_of_that_member() {
 
 #[tokio::test(start_paused = true)]
 async fn a_health_flip_rebuilds_nothing_and_moves_only_the_keys_of_its_member() {
-    let (cast, pool, prepared) = keyed().await;
+    let (cast, pool, prepared) = keyed();
     let first = owners(&pool).await;
     let of_d = first.iter().filter(|owner| **owner == "d").count();
     let key = (0..KEYS).zip(&first).find(|(_, owner)| **owner == "d").unwrap().0;

@@ -64,18 +64,15 @@ impl Traffic {
             let (tally, pool) = (Arc::clone(&tally), pool.clone());
             tokio::spawn(async move {
                 let response = pool.send(request);
-                let counter = match self.patience {
-                    None => response.await,
-                    Some(patience) => match tokio::time::timeout(patience, response).await {
-                        Ok(answer) => answer,
-                        Err(_) => {
-                            tally.given_up.fetch_add(1, Ordering::Relaxed);
-                            return;
-                        }
-                    },
+                let answer = match self.patience {
+                    None => Ok(response.await),
+                    Some(patience) => tokio::time::timeout(patience, response).await,
                 };
-                let is_good = counter.is_ok_and(|answer| answer.is_good);
-                let counter = if is_good { &tally.good } else { &tally.failed };
+                let counter = match answer {
+                    Err(_) => &tally.given_up,
+                    Ok(Ok(answer)) if answer.is_good => &tally.good,
+                    Ok(_) => &tally.failed,
+                };
                 counter.fetch_add(1, Ordering::Relaxed);
             });
         }

@@ -171,7 +171,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             self.settle(&mut ledger, &pool, now);
             any
         };
-        returned.into_iter().for_each(|position| pool.seed(pool.members[position].endpoint(), now));
+        for position in returned {
+            pool.seed(pool.members[position].endpoint(), now);
+        }
         if news {
             self.wake_waiters();
         }
@@ -413,8 +415,9 @@ where
         pool.seed(endpoint, now);
         // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
         // a request again, whatever it failed before.
-        let withheld = pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now));
-        withheld.for_each(|member| pool.seed(member, now));
+        for withheld in pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now)) {
+            pool.seed(withheld, now);
+        }
     }
 
     fn report(&self) -> Report {
