@@ -119,6 +119,17 @@ async fn a_slow_endpoint_gets_few_of_many_concurrent_requests() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_fresh_pool_with_little_traffic_uses_all_of_its_members() {
+    for seed in SEEDS {
+        let cast = Cast::new(&NAMES, Manner::Answers(millis(2)));
+        let pool = seeded(&cast, seed).spawn().unwrap();
+        Traffic::new(200, millis(50)).send(&pool).await;
+        let calls = NAMES.map(|name| cast.calls(name));
+        assert!(calls.iter().all(|calls| (20..60).contains(calls)), "{calls:?} of 200 requests");
+    }
+}
+
 /// Ends a request in one of the ways in which callers do.
 async fn end_somehow(response: ResponseFuture<Endpoint, u64, poise::core::PeakEwma>, way: usize) {
     match way {
