@@ -149,6 +149,25 @@ async fn a_health_flip_rebuilds_nothing_and_moves_only_the_keys_of_its_member() 
     assert_eq!(prepared.load(Ordering::Relaxed), before, "no flip made the policy prepare");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_level_spills_what_it_cannot_carry_while_its_members_are_sick() {
+    let (cast, pool, prepared) = keyed();
+    let first = owners(&pool).await;
+    let before = prepared.load(Ordering::Relaxed);
+    let sick = ["b", "c", "d"];
+    sick.iter().for_each(|name| cast.tell(name, Manner::Fails(Duration::ZERO)));
+    for key in 0..KEYS {
+        drop(pool.send(key).await);
+    }
+    sick.iter().for_each(|name| cast.tell(name, at_once()));
+    assert_eq!(pool.report().eligible(), 5);
+    let spilled = owners(&pool).await.into_iter().filter(|owner| STANDBYS.contains(owner)).count();
+    assert!((250..350).contains(&spilled), "{spilled} of {KEYS} for half of the first level, 300 are right");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(owners(&pool).await, first, "nothing spills when they are back");
+    assert_eq!(prepared.load(Ordering::Relaxed), before);
+}
+
 /// Sends each tenant to its home, and while that cannot serve to the next one. It checks that what it prepared belongs to
 /// the members that it sees.
 struct Homes;
