@@ -18,7 +18,7 @@ use poise::tower::{BalancerErrorKind, Event, Hook, MemberReport};
 
 use self::caller::{Came, Contained, assert_serves, send};
 use self::endpoints::{Answer, Cast, Manner, in_flight};
-use self::policies::{Mood, Moody, TWINS};
+use self::policies::{Brittle, Mood, Moody, TWINS};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -49,6 +49,39 @@ async fn the_caller_sees_a_panic_of_the_policy_and_nobody_else_does() {
     let Came::Error(error) = send(&pool, 0).await else { panic!("the policy refused") };
     assert_eq!(*error.kind(), BalancerErrorKind::Policy(TWINS));
     when_picking.set(Mood::Fine);
+    assert_serves(&pool, 12).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_panics_at_a_flip_stops_neither_requests_nor_the_driver() {
+    let mut cast = Cast::new(&NAMES, at_once());
+    let contained = Contained::default();
+    let pool = cast
+        .builder()
+        .policy(Brittle(RoundRobin::new()))
+        .circuit(CircuitConfig::new(1, Duration::from_secs(1)).unwrap())
+        .hook(contained.clone())
+        .spawn()
+        .unwrap();
+    cast.tell("a", Manner::Fails(Duration::ZERO));
+    for request in 0..3 {
+        assert!(!matches!(send(&pool, request).await, Came::Panic));
+    }
+    assert_eq!((pool.report().eligible(), contained.all()), (2, vec!["policy"]), "a has tripped");
+
+    cast.tell("a", Manner::PanicsInFuture);
+    a_while(1_001).await;
+    assert_eq!(pool.report().eligible(), 3, "the driver saw that the cooldown was over");
+    let mut panics = 0;
+    for request in 0..3 {
+        panics += u32::from(matches!(send(&pool, request).await, Came::Panic));
+    }
+    assert_eq!((panics, in_flight(&pool.report())), (1, 0), "a panic in a panic is no end of the process");
+
+    cast.tell("a", at_once());
+    cast.add("d", at_once());
+    a_while(1).await;
+    assert_eq!(pool.report().revision, cast.directory.revision());
     assert_serves(&pool, 12).await;
 }
 

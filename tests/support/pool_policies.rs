@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use poise::core::{PickError, Policy, Prepare, Prepared, Selection, View};
+use poise::core::{PickError, Policy, Prepare, Prepared, Selection, Table, View};
 
 /// Counts how often a policy prepares.
 #[derive(Clone, Debug, Default)]
@@ -114,5 +114,30 @@ impl<C, K: ?Sized, P: Policy<C, K>> Policy<C, K> for Moody<P> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.picking.obey()?;
         self.inner.pick_from(view, key)
+    }
+}
+
+/// Prepares a table that cannot stand flips.
+#[derive(Debug)]
+pub(crate) struct Brittle<P>(pub(crate) P);
+
+#[derive(Debug)]
+struct Glass;
+
+impl Table for Glass {
+    fn set_eligible(&self, _: usize, _: bool) {
+        panic!("told to panic");
+    }
+}
+
+impl<C, P> Prepare<C> for Brittle<P> {
+    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
+        Ok(Prepared::new(view.len(), Glass))
+    }
+}
+
+impl<C, K: ?Sized, P: Policy<C, K>> Policy<C, K> for Brittle<P> {
+    fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
+        self.0.pick_from(view, key)
     }
 }

@@ -162,7 +162,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             let mut ledger = lock(&self.ledger);
             let mut any = false;
             for position in 0..pool.members.len() {
-                let (eligible, news) = pool.refresh(position, now);
+                let (eligible, news) = pool.refresh(position, now, &*self.settings.hook);
                 any |= news;
                 if eligible && news {
                     returned.push(position);
@@ -209,8 +209,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         let became_eligible = {
             let mut ledger = lock(&self.ledger);
             let pool = self.pool.load_full();
-            let (eligible, news) =
-                pool.position_of(endpoint).map_or((false, false), |position| pool.refresh(position, &now));
+            let position = pool.position_of(endpoint);
+            let (eligible, news) = position
+                .map_or((false, false), |position| pool.refresh(position, &now, &*self.settings.hook));
             self.settle(&mut ledger, &pool, &now);
             eligible && news
         };

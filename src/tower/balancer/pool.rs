@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::contain::contain;
 use super::endpoint::Endpoint;
 use crate::core::{
     Attempted, Candidate, Eligibility, Exclusions, LoadTracker, Locality, Now, Prepared, Status, View, Weight,
 };
 use crate::discovery::{Discovered, Revision};
+use crate::tower::Hook;
 
 /// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
 ///
@@ -128,14 +130,20 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
     }
 
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
-    pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
+    pub(super) fn refresh(&self, position: usize, now: &Now, hook: &dyn Hook) -> (bool, bool) {
         let member = &self.members[position];
         let eligible = member.is_eligible_slowly(now);
         member.endpoint().note(member.exclusions(now), now);
         let news = self.eligibility.set(position, eligible);
         if news {
-            self.prepared.set_eligible(position, eligible);
+            self.flip(position, eligible, hook);
         }
         (eligible, news)
+    }
+
+    /// Tells the table, which may be the user's.
+    pub(super) fn flip(&self, position: usize, eligible: bool, hook: &dyn Hook) {
+        // Without the flip its hints are wrong, and what a policy makes of them is validated.
+        let _told = contain(hook, "policy", || self.prepared.set_eligible(position, eligible));
     }
 }

@@ -152,6 +152,7 @@ fn swap<K, B, S, R, L>(
 ) where
     L: LoadTracker,
 {
+    let hook = &*cluster.settings.hook;
     let now = Now::at(cluster.settings.timer.now());
     let (revision, members) = (pool.revision.value(), pool.members.len());
     for (position, member) in pool.members.iter().enumerate() {
@@ -165,9 +166,9 @@ fn swap<K, B, S, R, L>(
         }
         // Whoever flips from here on waits for the ledger and finds the new pool.
         for position in 0..members {
-            let (eligible, _) = pool.refresh(position, &now);
+            let (eligible, _) = pool.refresh(position, &now, hook);
             if missed_flips() {
-                pool.prepared.set_eligible(position, eligible);
+                pool.flip(position, eligible, hook);
             }
         }
         (ledger.unbuilt, ledger.refused) = (unbuilt, None);
@@ -184,6 +185,6 @@ fn swap<K, B, S, R, L>(
     for gone in before.members.iter().filter(|member| !kept.contains(&Arc::as_ptr(member.endpoint()))) {
         gone.endpoint().retire();
     }
-    tell(&*cluster.settings.hook, &Event::Membership { revision, members, unbuilt });
+    tell(hook, &Event::Membership { revision, members, unbuilt });
     cluster.wake_waiters();
 }
