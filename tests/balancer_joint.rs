@@ -155,11 +155,15 @@ async fn a_level_spills_what_it_cannot_carry_while_its_members_are_sick() {
     let first = owners(&pool).await;
     let before = prepared.load(Ordering::Relaxed);
     let sick = ["b", "c", "d"];
-    sick.iter().for_each(|name| cast.tell(name, Manner::Fails(Duration::ZERO)));
+    for name in sick {
+        cast.tell(name, Manner::Fails(Duration::ZERO));
+    }
     for key in 0..KEYS {
         drop(pool.send(key).await);
     }
-    sick.iter().for_each(|name| cast.tell(name, at_once()));
+    for name in sick {
+        cast.tell(name, at_once());
+    }
     assert_eq!(pool.report().eligible(), 5);
     let spilled = owners(&pool).await.into_iter().filter(|owner| STANDBYS.contains(owner)).count();
     assert!((250..350).contains(&spilled), "{spilled} of {KEYS} for half of the first level, 300 are right");

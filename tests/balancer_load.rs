@@ -1,4 +1,5 @@
-//! Claims on `Balancer`: endpoints that fail, hang or are slow attract no traffic, and load is given back however an attempt ends.
+//! Claims on `Balancer`: endpoints that fail, hang or are slow attract no traffic, and load is given back however an
+//! attempt ends.
 
 #![cfg(all(feature = "full", not(loom)))]
 

@@ -130,8 +130,9 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Tells whether it has failed often enough to trip and the budget had no slot for it.
     pub(super) fn is_withheld(&self, now: &Now) -> bool {
-        self.circuit.as_ref().is_some_and(|circuit| {
-            matches!(circuit.state(now), CircuitState::Closed { failures } if failures >= circuit.config().failures())
+        self.circuit.as_ref().is_some_and(|circuit| match circuit.state(now) {
+            CircuitState::Closed { failures } => failures >= circuit.config().failures(),
+            _ => false,
         })
     }
 
