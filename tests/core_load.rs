@@ -98,17 +98,17 @@ fn counts_only_what_is_kept<L: LoadTracker>(load: &L, ends: &[End], count: impl 
 }
 
 quickcheck! {
-    fn l3_in_flight_is_zero_after_any_mix_of_ends(ends: Vec<End>) -> bool {
+    fn in_flight_is_zero_after_any_mix_of_ends(ends: Vec<End>) -> bool {
         let load = InFlight::new();
         counts_only_what_is_kept(&load, &ends, || load.current())
     }
 
-    fn l3_peak_ewma_is_zero_after_any_mix_of_ends(ends: Vec<End>) -> bool {
+    fn peak_ewma_is_zero_after_any_mix_of_ends(ends: Vec<End>) -> bool {
         let load = PeakEwma::new();
         counts_only_what_is_kept(&load, &ends, || load.pending())
     }
 
-    fn l3_with_a_limit_every_place_comes_back(ends: Vec<End>) -> bool {
+    fn with_a_limit_every_place_comes_back(ends: Vec<End>) -> bool {
         let limit = u32::try_from(ends.len()).unwrap().max(1);
         let load = InFlight::with_limit(limit).unwrap();
         counts_only_what_is_kept(&load, &ends, || load.current()) && !load.is_full()
@@ -216,7 +216,7 @@ fn at_its_limit_peak_ewma_refuses_and_counts_nothing() {
 }
 
 #[test]
-fn l5_a_guard_of_an_old_generation_does_not_touch_the_new_one() {
+fn a_guard_of_an_old_generation_does_not_touch_the_new_one() {
     let old = Arc::new(InFlight::new());
     let guard = Tracked::start(&*old, &Now::lazy()).unwrap();
     let new = Arc::new(InFlight::new());
@@ -406,7 +406,14 @@ fn failures_double_the_load_and_fade_one_per_decay() {
     }
     assert_eq!(load.consecutive_failures(&clock.millis(9_999)), 10);
     assert_eq!(load.consecutive_failures(&clock.secs(10)), 9);
-    assert_close(load.measure(&clock.secs(35)), 128.0 * decayed(30.0e6, 3.5), "three decays later");
+    assert_close(
+        load.measure(&clock.secs(35)),
+        1.0,
+        "it has been left alone for long and is worth one attempt",
+    );
+    let ticket = load.start(&clock.secs(35)).unwrap();
+    assert_close(load.measure(&clock.secs(35)), 2.0 * 128.0 * decayed(30.0e6, 3.5), "three decays later");
+    load.release(ticket, &clock.secs(35));
     assert_eq!(load.consecutive_failures(&clock.secs(1000)), 0);
     attempt(&load, Outcome::OVERLOAD, &clock.secs(35), &clock.secs(35));
     assert_eq!(load.consecutive_failures(&clock.secs(35)), 8, "a further one counts from what was left");
@@ -417,7 +424,36 @@ fn failures_double_the_load_and_fade_one_per_decay() {
 }
 
 #[test]
-fn l1_a_failure_never_lowers_the_latency_however_long_it_goes_on() {
+fn a_member_that_failed_is_worth_one_attempt_after_a_pause_that_doubles() {
+    let clock = Clock::new();
+    let (load, idle_peer) = (PeakEwma::new_at(&clock.secs(0)), PeakEwma::new_at(&clock.secs(0)));
+    let mut at = 0;
+    for pause in [1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
+        attempt(&load, Outcome::Failure, &clock.millis(at), &clock.millis(at));
+        let early = clock.millis(at + pause - 1);
+        assert!(
+            load.measure(&early) > idle_peer.measure(&early),
+            "before the pause is over the penalty counts"
+        );
+        at += pause;
+        let due = clock.millis(at);
+        assert!(load.measure(&due) < idle_peer.measure(&due), "after {pause} ms it is worth an attempt");
+        let ticket = load.start(&due).unwrap();
+        assert!(load.measure(&due) > idle_peer.measure(&due), "one attempt, not two");
+        load.release(ticket, &due);
+    }
+    let ticket = load.start(&clock.millis(at)).unwrap();
+    load.responded(ticket, Outcome::Success, &clock.millis(at + 5));
+    load.release(ticket, &clock.millis(at + 5));
+    assert_close(
+        load.measure(&clock.millis(at + 5)),
+        5.0e6,
+        "a success after the pause tells how fast it is now",
+    );
+}
+
+#[test]
+fn a_failure_never_lowers_the_latency_however_long_it_goes_on() {
     let clock = Clock::new();
     let (failing, healthy) = (PeakEwma::new_at(&clock.secs(0)), PeakEwma::new_at(&clock.secs(0)));
     for millis in (0..600_000).step_by(100) {
@@ -441,7 +477,7 @@ fn a_slow_failure_is_a_peak() {
 }
 
 #[test]
-fn l6_a_cancelled_attempt_bounds_the_latency_from_below_and_never_lowers_it() {
+fn a_cancelled_attempt_bounds_the_latency_from_below_and_never_lowers_it() {
     let clock = Clock::new();
     let load = PeakEwma::new_at(&clock.secs(0));
     attempt(&load, Outcome::Cancelled, &clock.millis(0), &clock.millis(100));
@@ -533,8 +569,20 @@ impl Naive {
         (self.failures - ((now - self.failed) / TAU).floor()).max(0.0)
     }
 
+    fn is_due(&self, now: f64) -> bool {
+        self.failures > 0.0 && now - self.failed >= TAU.min(1.0e9 * (self.failures - 1.0).exp2())
+    }
+
+    fn measured(&self, now: f64) -> f64 {
+        if self.is_due(now) { 1.0 } else { self.projected(now).max(1.0) * self.fails(now).exp2() }
+    }
+
     fn learn(&mut self, taken: f64, outcome: Outcome, now: f64) {
         let latency = match outcome {
+            Outcome::Success if self.is_due(now) => {
+                self.failures = 0.0;
+                taken
+            }
             Outcome::Success => {
                 self.failures = 0.0;
                 let kept = (-(now - self.learned) / TAU).exp();
@@ -569,7 +617,7 @@ quickcheck! {
 
             let later = Duration::from_secs(3);
             let then = now + later.as_nanos() as f64;
-            let expected = naive.projected(then).max(1.0) * naive.fails(then).exp2();
+            let expected = naive.measured(then);
             let actual = load.measure(&clock.after(time + later));
             (actual - expected).abs() <= 1.0e-3 * expected + 1.0
         })

@@ -30,21 +30,16 @@ use crate::script::{Servers, Stage};
 use crate::summary::Witness;
 
 const ATTEMPT: Duration = Duration::from_millis(500);
-/// With hundreds of answers a second, what an endpoint did a second ago is old; and the sooner its failures are forgotten, the
-/// sooner one that recovers is tried again.
-const MEMORY: Duration = Duration::from_secs(1);
 
 /// Makes the balancer that this is about.
 fn turnkey(servers: &Servers, witness: Arc<Witness>) -> Result<Balancer<Client, Request>, Box<dyn Error>> {
     let connections = legacy::Client::builder(TokioExecutor::new()).build_http();
-    let load = PeakEwma::builder().with_decay(MEMORY)?;
     let balancer = Balancer::builder()
         .try_discover(servers.reader(), move |_name, server| Client::to(*server.data(), connections.clone()))
         .classify(|answer| match answer {
             Ok(response) if response.status().is_server_error() => Outcome::Failure,
             other => Outcome::of(other),
         })
-        .load(move || load.build())
         .attempt_timeout(ATTEMPT)
         .retry(Retry::attempts(2)?)
         .hook(witness)

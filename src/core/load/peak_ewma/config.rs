@@ -53,10 +53,10 @@ impl PeakEwmaConfig {
 
     /// Sets the decay, tau: an estimate that is not renewed falls to 1/e in this time, and the penalty for failures halves.
     ///
-    /// It also sets when a member that nobody tries is worth a try again. With a latency of `c`, `f` failures in a row, and
-    /// others whose load is `o`, that is about `0.6 * tau * ln(c * 2^f / o)` after the last failure. With the default and
-    /// `f = 5`, it is 12 seconds for failures that took a quarter of `o`, and 40 seconds for failures that took half a second
-    /// where `o` is 20 ms. With many answers a second, a tau of a second or two is enough.
+    /// It also sets when a member that was slow, and that nobody tries, is worth a try again. With a latency of `c` where that
+    /// of the others is `o`, that is `tau * ln(c / o)` after its last answer: with the default 32 seconds for answers that took
+    /// half a second where `o` is 20 ms. With many answers a second, a tau of a second or two is enough. A member that
+    /// *failed* is tried after a pause of its own, which is at most tau.
     ///
     /// # Errors
     ///

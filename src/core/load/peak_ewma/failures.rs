@@ -13,6 +13,8 @@ pub(super) struct Failures(AtomicU64);
 const COUNT_BITS: u32 = 4;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const MOST: u64 = 10;
+/// How long a member is left alone after one failure, in nanoseconds.
+const PAUSE: u64 = 1_000_000_000;
 
 impl Failures {
     pub(super) fn new() -> Self {
@@ -24,6 +26,16 @@ impl Failures {
         match self.0.load(Ordering::Relaxed) {
             0 => 0,
             word => u32::try_from(projected(word, now, tau)).unwrap_or(0),
+        }
+    }
+
+    /// Tells whether the last failure of a streak is so long ago that its member is worth one attempt: [`PAUSE`] after one
+    /// failure, twice that after each further one, at most tau.
+    #[inline]
+    pub(super) fn is_due(&self, now: u64, tau: u64) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            0 => false,
+            word => age(word, now) >= tau.min(PAUSE << (word & COUNT_MASK).saturating_sub(1)),
         }
     }
 
@@ -42,6 +54,9 @@ impl Failures {
 }
 
 fn projected(word: u64, now: u64, tau: u64) -> u64 {
-    let age = clock::forward(now.wrapping_sub(word >> COUNT_BITS), 64 - COUNT_BITS);
-    (word & COUNT_MASK).saturating_sub(age / tau.max(1))
+    (word & COUNT_MASK).saturating_sub(age(word, now) / tau.max(1))
+}
+
+fn age(word: u64, now: u64) -> u64 {
+    clock::forward(now.wrapping_sub(word >> COUNT_BITS), 64 - COUNT_BITS)
 }

@@ -28,6 +28,10 @@ use crate::core::{AtCapacity, LoadMetric, LoadTracker, Now, Outcome};
 /// - Failures and overloads double the load each, up to ten in a row. A success ends the row; each `tau` without a further
 ///   failure takes one off. Such an answer never lowers the latency, and it stops the decay: a member that refuses
 ///   connections in no time would otherwise look fast and attract what it then fails. A slow failure counts as a peak.
+/// - A member that failed is tried again. When it has been left alone for a pause, of a second after one failure, twice that
+///   after each further one, and at most `tau`, it reads as 1 as long as nothing is pending: it gets one attempt. A success
+///   after the pause replaces the latency. Without this a member that has recovered would wait until its penalty has
+///   faded against peers that are in use, for half a minute and more.
 /// - A cancelled attempt raises the latency to the time that had passed, if that is higher, and is no failure: callers that
 ///   give up on a member that hangs must not make it look idle.
 /// - The latency is at least the age of a *witness*, the first attempt that started while there was none: a member that
@@ -178,8 +182,13 @@ impl LoadMetric for PeakEwma {
     #[inline]
     fn measure(&self, now: &Now) -> f64 {
         let now = now.nanos();
+        let pending = self.pending.count();
+        if pending == 0 && self.failures.is_due(now, self.tau) {
+            // For one attempt: from its start on it is pending, and the penalty counts again.
+            return 1.0;
+        }
         let penalty = f64::from(1_u32 << self.failures.project(now, self.tau));
-        self.latency(now) * penalty * (self.pending.count().cast_signed() as f64 + 1.0)
+        self.latency(now) * penalty * (pending.cast_signed() as f64 + 1.0)
     }
 }
 
@@ -197,7 +206,12 @@ impl LoadTracker for PeakEwma {
         let taken = clock::since(ticket.started, now) as f64;
         match outcome {
             Outcome::Success => {
-                self.estimate.observe(taken, now, self.rate);
+                if self.failures.is_due(now, self.tau) {
+                    // What is known of the latency is that of the failures, and they are over.
+                    self.estimate.reset(taken, now);
+                } else {
+                    self.estimate.observe(taken, now, self.rate);
+                }
                 self.failures.reset();
             }
             Outcome::Failure | Outcome::Overload { .. } => {
