@@ -1,0 +1,73 @@
+//! Servers that fail at once or hang do not attract traffic, by the load alone, without circuits.
+
+#[path = "support/sim/mod.rs"]
+mod sim;
+
+use std::time::Duration;
+
+use poise::core::PeakEwma;
+use poise::core::policy::PowerOfTwoChoices;
+
+use crate::sim::{Clients, Fault, Report, Scenario, Server, Work};
+
+const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+const FAULTY: usize = 2;
+
+/// Five servers that take `latency` for whatever they get, at this rate for a time.
+fn five(seed: u64, latency: Duration, per_second: f64, duration: Duration) -> Scenario {
+    Scenario::new(seed, Clients::Poisson { per_second }, duration)
+        .servers(5, Server::delay(Work::Constant(latency)))
+}
+
+fn run(scenario: &Scenario, seed: u64) -> Report {
+    scenario.run(&PowerOfTwoChoices::seeded(seed), PeakEwma::new_at)
+}
+
+#[test]
+fn a_server_that_fails_at_once_gets_no_more_than_its_share() {
+    for seed in SEEDS {
+        let scenario = five(seed, Duration::from_millis(20), 500.0, Duration::from_secs(10))
+            .fault(Fault::fails(FAULTY, 1.0, Duration::from_millis(1)));
+        let report = run(&scenario, seed);
+        let share = report.share_of(FAULTY);
+        println!("seed {seed}: {:.2} % of {} requests", share * 100.0, report.requests());
+        assert!(report.failed > 0, "seed {seed}: it was tried");
+        assert!(share <= 0.2, "seed {seed}: {share}");
+    }
+}
+
+#[test]
+fn a_server_that_seldom_fails_keeps_its_share() {
+    for seed in SEEDS {
+        let scenario = five(seed, Duration::from_millis(20), 500.0, Duration::from_secs(60))
+            .fault(Fault::fails(FAULTY, 0.01, Duration::from_millis(20)));
+        let share = run(&scenario, seed).share_of(FAULTY);
+        println!("seed {seed}: {:.2} %", share * 100.0);
+        assert!((0.15..=0.21).contains(&share), "seed {seed}: {share} of a fair share of 0.2");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_keeps_few_callers_that_wait_for_ever() {
+    for seed in SEEDS {
+        let scenario = five(seed, Duration::from_millis(10), 1_000.0, Duration::from_secs(95))
+            .fault(Fault::hangs(FAULTY).from(Duration::from_secs(5)));
+        let report = run(&scenario, seed);
+        println!("seed {seed}: {} of {} stuck", report.stuck, report.requests());
+        assert!(report.stuck > 0, "seed {seed}: it had something to do when it stopped");
+        assert!(report.stuck <= 20, "seed {seed}: {} callers wait", report.stuck);
+    }
+}
+
+#[test]
+fn a_server_that_hangs_loses_few_callers_that_give_up() {
+    for seed in SEEDS {
+        let scenario = five(seed, Duration::from_millis(10), 1_000.0, Duration::from_secs(60))
+            .fault(Fault::hangs(FAULTY).from(Duration::from_secs(5)))
+            .timeout(Duration::from_millis(100));
+        let report = run(&scenario, seed);
+        println!("seed {seed}: {} of {} lost", report.given_up, report.requests());
+        assert!(report.given_up > 0, "seed {seed}: it had something to do when it stopped");
+        assert!(report.given_up <= 100, "seed {seed}: {} requests were lost", report.given_up);
+    }
+}
