@@ -20,6 +20,7 @@ fn mixed(seed: u64) -> Scenario {
         .servers(2, Server::fifo(3, Work::Normal { mean: 20 * MILLI, deviation: 8 * MILLI }))
         .servers(2, Server::delay(Work::Constant(30 * MILLI)))
         .fault(Fault::fails(0, 0.5, MILLI).from(2 * SECOND).until(8 * SECOND))
+        .fault(Fault::fails(1, 0.5, MILLI).from(5 * SECOND))
         .fault(Fault::hangs(2).from(4 * SECOND).until(12 * SECOND))
         .fault(Fault::slow(4, 10.0).from(6 * SECOND))
         .timeout(200 * MILLI)
