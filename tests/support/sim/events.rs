@@ -45,7 +45,6 @@ struct Entry<E> {
 }
 
 impl<E> Entry<E> {
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half of the word")]
     fn at(&self) -> Nanos {
         (self.order >> 64) as Nanos
     }

@@ -1,0 +1,132 @@
+//! The candidates that all rows choose among.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use poise::core::{Candidate, Exclusion, Exclusions, Now};
+
+pub(crate) type Key = [u8; 16];
+
+/// A power of two, so that rotating costs nothing.
+pub(crate) const KEYS: usize = 8_192;
+/// The entries of the tables of the minima; as many as the default of the policies that have one.
+const ENTRIES: usize = 65_537;
+
+/// What varies from column to column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) members: usize,
+    pub(crate) excluded: usize,
+    pub(crate) threads: usize,
+}
+
+impl Column {
+    pub(crate) fn all() -> Vec<Self> {
+        let sizes = [8, 64, 512, 10_000].map(|members| Self { members, excluded: 0, threads: 1 });
+        let excluded = [512, 10_000]
+            .into_iter()
+            .flat_map(|members| [50, 90, 98].map(|excluded| Self { members, excluded, threads: 1 }));
+        let two_threads = Self { members: 512, excluded: 0, threads: 2 };
+        sizes.into_iter().chain(excluded).chain([two_threads]).collect()
+    }
+}
+
+/// One candidate.
+pub(crate) struct Node<L> {
+    id: String,
+    priority: u32,
+    pub(crate) excluded: AtomicU64,
+    pub(crate) load: L,
+}
+
+impl<L> Node<L> {
+    /// What a minimum reads of the state.
+    #[inline]
+    pub(crate) fn is_excluded(&self) -> bool {
+        self.excluded.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl<L> Candidate for Node<L> {
+    type Id = str;
+    type Data = ();
+    type Load = L;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &L {
+        &self.load
+    }
+
+    fn priority(&self) -> u32 {
+        self.priority
+    }
+
+    fn exclusions(&self, _: &Now) -> Exclusions {
+        Exclusions::NONE.with_if(Exclusion::Circuit, self.excluded.load(Ordering::Relaxed) != 0)
+    }
+}
+
+/// A membership, and what the minima know of it.
+pub(crate) struct Pool<L> {
+    pub(crate) nodes: Vec<Arc<Node<L>>>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) start: Instant,
+    /// The positions of the eligible ones.
+    pub(crate) live: Vec<u32>,
+    /// The owner of each entry of a lookup table.
+    pub(crate) owners: Vec<u32>,
+    /// For each level, up to which of a hundred draws it is chosen, and its lookup table.
+    pub(crate) levels: Vec<(usize, Vec<u32>)>,
+    pub(crate) cursor: Cursor,
+}
+
+/// Alone in its cache line.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Cursor(pub(crate) AtomicUsize);
+
+impl<L> Pool<L> {
+    pub(crate) fn new(column: Column, start: Instant, load: impl Fn(usize) -> L) -> Self {
+        let node = |at| Node {
+            id: format!("10.0.0.{at}:80"),
+            priority: u32::from(at % 4 == 3),
+            excluded: AtomicU64::new(u64::from(scattered(at) % 100 < column.excluded)),
+            load: load(at),
+        };
+        let nodes: Vec<_> = (0..column.members).map(|at| Arc::new(node(at))).collect();
+        let live = positions(&nodes, |_| true);
+        let levels = [(70, 0), (100, 1)]
+            .map(|(up_to, priority)| (up_to, table(&positions(&nodes, |node| node.priority == priority))));
+        Self {
+            keys: (0..KEYS as u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect(),
+            start,
+            owners: table(&live),
+            levels: levels.into(),
+            live,
+            nodes,
+            cursor: Cursor::default(),
+        }
+    }
+}
+
+/// Lists the eligible nodes that `wanted` accepts.
+fn positions<L>(nodes: &[Arc<Node<L>>], wanted: impl Fn(&Node<L>) -> bool) -> Vec<u32> {
+    (0..).zip(nodes).filter(|(_, node)| !node.is_excluded() && wanted(node)).map(|(at, _)| at).collect()
+}
+
+fn table(live: &[u32]) -> Vec<u32> {
+    (0..ENTRIES).map(|entry| live[scattered(entry) % live.len()]).collect()
+}
+
+/// Spreads numbers that follow each other.
+pub(crate) fn scattered(at: usize) -> usize {
+    ((at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as usize
+}
