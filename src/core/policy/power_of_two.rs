@@ -1,6 +1,6 @@
 //! The less loaded of two.
 
-use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View};
+use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View, Weight};
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
 ///
@@ -60,15 +60,24 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoic
         let Some(second) = pair.second else { return Ok(pair.first) };
         let cost = |selection: Selection| relative_load(&view.candidates()[selection.index()], view.now());
         let (one, other) = (cost(pair.first), cost(second));
-        Ok(if one < other || (one <= other && self.rng.coin()) { pair.first } else { second })
+        let tie = one <= other && other <= one && self.rng.coin();
+        // Which of two loads is less is a coin toss for the branch predictor.
+        Ok(std::hint::select_unpredictable((one < other) | tie, pair.first, second))
     }
 }
 
 /// Returns the load per unit of weight, at least zero; what is not a number counts as infinite.
 #[inline]
 pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: &Now) -> f64 {
-    let share = f64::from(candidate.weight().value()) * f64::from(candidate.ramp(now)).max(0.0);
+    let (weight, ramp) = (candidate.weight(), candidate.ramp(now));
     let load = candidate.load().measure(now);
-    let relative = if load > 0.0 || load.is_nan() { load / share } else { 0.0 };
+    let relative = if load <= 0.0 {
+        0.0
+    } else if weight == Weight::ONE && ramp >= 1.0 {
+        // The common case needs no division.
+        load
+    } else {
+        load / (f64::from(weight.value()) * f64::from(ramp).max(0.0))
+    };
     if relative.is_nan() { f64::INFINITY } else { relative }
 }

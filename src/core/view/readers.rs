@@ -93,31 +93,27 @@ impl<'a, C: Candidate> View<'a, C> {
     ///
     /// # Complexity
     ///
-    /// One scan.
-    pub fn least(&self, rng: &Rng, mut cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
-        let mut counts = ExclusionCounts::default();
-        let mut best: Option<(usize, f64)> = None;
-        let mut ties = 1;
-        for slot in 0..self.len() {
-            let exclusions = self.exclusions_at(slot);
-            let Some(candidate) = self.candidate(slot).filter(|_| exclusions.is_empty()) else {
-                counts.add(exclusions);
-                continue;
-            };
-            let found = sane(cost(candidate));
-            match best {
-                Some((_, least)) if found > least => {}
-                Some((_, least)) if found < least => (best, ties) = (Some((slot, found)), 1),
-                Some(_) => {
-                    ties += 1;
-                    if rng.below(ties) == 0 {
-                        best = Some((slot, found));
-                    }
-                }
-                None => best = Some((slot, found)),
+    /// One scan; over those that the eligibility names where they are few.
+    pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
+        let counts = ExclusionCounts::default();
+        let mut search = Search { rng, cost, least: f64::INFINITY, slot: 0, ties: 0, counts };
+        // Going from bit to bit pays only where most are unset.
+        let hint = self.hint().filter(|hint| hint.count() < self.len() / 4);
+        if let Some(hint) = hint {
+            let mut at = 0;
+            while let Some(slot) = hint.next_from(at) {
+                search.look(self, slot);
+                at = slot + 1;
             }
         }
-        best.map(|(slot, _)| self.select(slot)).ok_or_else(|| self.refusal(counts))
+        if search.ties == 0 {
+            for slot in 0..self.len() {
+                if hint.is_none_or(|hint| !hint.contains(slot)) {
+                    search.look(self, slot);
+                }
+            }
+        }
+        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot)) }
     }
 
     /// Lists the eligible candidates with their positions. Each is sampled when the iterator reaches it.
@@ -316,6 +312,39 @@ impl<'a, C: Candidate> View<'a, C> {
     #[inline]
     pub(crate) fn sample(&self, slot: usize, memo: &Memo) -> Exclusions {
         memo.get(slot).unwrap_or_else(|| self.exclusions_at(slot))
+    }
+}
+
+/// Looks for the least cost.
+struct Search<'r, F> {
+    rng: &'r Rng,
+    cost: F,
+    least: f64,
+    slot: usize,
+    /// How many have the least cost; zero while nobody was found.
+    ties: usize,
+    counts: ExclusionCounts,
+}
+
+impl<F> Search<'_, F> {
+    #[inline]
+    fn look<'a, C: Candidate>(&mut self, view: &View<'a, C>, slot: usize)
+    where
+        F: FnMut(&'a C) -> f64,
+    {
+        let exclusions = view.exclusions_at(slot);
+        let Some(candidate) = view.candidate(slot).filter(|_| exclusions.is_empty()) else {
+            return self.counts.add(exclusions);
+        };
+        let cost = sane((self.cost)(candidate));
+        if cost < self.least {
+            (self.least, self.slot, self.ties) = (cost, slot, 1);
+        } else if cost <= self.least {
+            self.ties += 1;
+            if self.rng.below(self.ties) == 0 {
+                self.slot = slot;
+            }
+        }
     }
 }
 
