@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::endpoint::Endpoint;
 use crate::core::{
-    Attempted, Candidate, Eligibility, Exclusions, LoadTracker, Locality, Now, Prepared, Status, View, Weight,
+    Attempted, Candidate, Eligibility, Exclusion, Exclusions, LoadTracker, Locality, Now, Prepared, Status,
+    View, Weight,
 };
 use crate::discovery::{Discovered, Revision};
 
@@ -118,6 +119,23 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         let is = |member: &Member<K, B, S, R, L>| std::ptr::eq(&raw const **member.endpoint(), endpoint);
         let hint = endpoint.position();
         if self.members.get(hint).is_some_and(is) { Some(hint) } else { self.members.iter().position(is) }
+    }
+
+    /// Tells whether there is a member that nothing but its limit excludes.
+    pub(super) fn is_short_of_places(&self, now: &Now) -> bool {
+        self.members.iter().any(|member| member.exclusions(now) == Exclusion::Capacity.into())
+    }
+
+    /// Looks at a member again after a transition of it, and tells whether it is eligible.
+    ///
+    /// The table is told also when the eligibility was right already: it may have been prepared before the transition, and
+    /// the eligibility after it.
+    pub(super) fn transition(&self, position: usize, now: &Now) -> bool {
+        let (eligible, news) = self.refresh(position, now);
+        if !news {
+            self.prepared.set_eligible(position, eligible);
+        }
+        eligible
     }
 
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
