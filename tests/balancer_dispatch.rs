@@ -210,28 +210,3 @@ async fn tasks_are_inside_a_service_at_the_same_time() {
         assert!(task.await.unwrap().unwrap(), "no lock keeps one out while the other is inside `call`");
     }
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_race_for_places_blame_no_policy_and_do_not_wait() {
-    let (directory, [a, b]) = fleet(["a", "b"]);
-    let limit = || InFlight::with_limit(1).unwrap();
-    let balancer: Balancer<Fake, u32, InFlight> = over(&directory).load(limit).spawn().unwrap();
-    let tasks = [(); 2].map(|()| {
-        let balancer = balancer.clone();
-        tokio::spawn(async move {
-            for request in 0..20_000 {
-                // With one other task there is always a place, but it may move while one looks.
-                match balancer.send(request).await {
-                    Ok(_) => {}
-                    Err(error) if matches!(error.kind(), BalancerErrorKind::AtCapacity(_)) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-        })
-    });
-    for task in tasks {
-        in_time(task).await.unwrap();
-    }
-    let served = a.calls() + b.calls();
-    assert!(served >= 39_000, "{served} of 40000 were served");
-}

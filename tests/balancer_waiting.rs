@@ -346,7 +346,7 @@ impl<C: Candidate> Prepare<C> for EvenOnly {}
 
 impl<C: Candidate> Policy<C, u32> for EvenOnly {
     fn pick_from(&self, view: &View<'_, C>, request: &u32) -> Result<Selection, PickError> {
-        if request % 2 == 0 {
+        if request.is_multiple_of(2) {
             view.first_from(0)
         } else {
             Err(PickError::NoEligible(ExclusionCounts::default()))
