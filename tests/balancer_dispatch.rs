@@ -102,7 +102,9 @@ on_both_runtimes! {
 
     async fn each_member_fails_readiness_at_most_once_per_request(_pace: Pace) {
         let (directory, scripts) = fleet(["a", "b", "c"]);
-        scripts.iter().for_each(|script| script.turn(Readiness::Failing));
+        for script in &scripts {
+            script.turn(Readiness::Failing);
+        }
         let balancer: Balancer<Fake, Only> = over(&directory).spawn().unwrap();
         let error = balancer.send(Only(1)).await.unwrap_err();
         assert_eq!(scripts.each_ref().map(Script::readiness_errors), [1; 3]);
@@ -155,7 +157,9 @@ on_both_runtimes! {
     async fn of_two_pending_endpoints_the_first_that_is_ready_is_called(_pace: Pace) {
         for winner in [0, 1] {
             let (directory, scripts) = fleet(["a", "b"]);
-            scripts.iter().for_each(|script| script.turn(Readiness::Pending));
+            for script in &scripts {
+                script.turn(Readiness::Pending);
+            }
             let balancer =
                 over(&directory).load(|| InFlight::with_limit(1).unwrap()).spawn().unwrap();
             let request = tokio::spawn(balancer.send(Only(1)));

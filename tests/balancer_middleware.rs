@@ -35,13 +35,14 @@ fn assert_send<T: Send>(value: T) -> T {
     value
 }
 
+fn is_send<T: Send>() {}
+
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
 
 #[test]
 fn handles_and_futures_go_from_thread_to_thread() {
     is_send_and_sync::<Balancer<Fake, u32>>();
     is_send_and_sync::<BalancerError>();
-    fn is_send<T: Send>() {}
     is_send::<ResponseFuture<Fake, u32, poise::core::PeakEwma>>();
 }
 
@@ -106,7 +107,9 @@ on_both_runtimes! {
 
     async fn a_whole_stack_serves_many_tasks(pace: Pace) {
         let (directory, scripts) = fleet(["a", "b", "c"]);
-        scripts.iter().for_each(|script| script.answer_after(pace.second() / 100));
+        for script in &scripts {
+            script.answer_after(pace.second() / 100);
+        }
         let balancer: Balancer<Fake, u32> = over(&directory).spawn().unwrap();
         let service = ServiceBuilder::new()
             .buffer(64)

@@ -42,8 +42,12 @@ where
 /// Checks that one of `scripts` whose connections are refused costs hardly a request.
 async fn one_is_down(pace: Pace, names: [&'static str; 5], members: usize) {
     let (mut directory, scripts) = fleet(names);
-    names[members..].iter().for_each(|name| fleet::remove(&mut directory, name));
-    scripts.iter().for_each(|script| script.answer_after(20 * MILLI));
+    for name in &names[members..] {
+        fleet::remove(&mut directory, name);
+    }
+    for script in &scripts {
+        script.answer_after(20 * MILLI);
+    }
     scripts[0].answer_after(MILLI);
     scripts[0].refuse(true);
     // All settings are the defaults; where time is short so is the number of requests, but not that of failures.
@@ -68,7 +72,9 @@ on_both_runtimes! {
 
     async fn after_both_were_down_the_first_call_after_the_back_off_succeeds(pace: Pace) {
         let (directory, scripts) = fleet(["a", "b"]);
-        scripts.iter().for_each(|script| script.refuse(true));
+        for script in &scripts {
+            script.refuse(true);
+        }
         let balancer: Balancer<Fake, u32> =
             over(&directory).circuit(circuit(5, pace.second())).spawn().unwrap();
         for request in 0..100 {
@@ -76,7 +82,9 @@ on_both_runtimes! {
         }
         let report = balancer.report();
         assert_eq!(report.eligible(), 1, "one always stays\n{report}");
-        scripts.iter().for_each(|script| script.refuse(false));
+        for script in &scripts {
+            script.refuse(false);
+        }
         sleep(pace.second() + 5 * MILLI).await;
         let start = Instant::now();
         for request in 0..100 {
@@ -94,6 +102,8 @@ on_both_runtimes! {
             .circuit(circuit(1, pace.second()))
             .spawn()
             .unwrap();
+        // The driver has gone to sleep before the circuit opens.
+        sleep(5 * MILLI).await;
         let start = Instant::now();
         while balancer.send(1).await.is_ok() {}
         let report = balancer.report();
@@ -114,6 +124,7 @@ on_both_runtimes! {
             .exclusions(BudgetConfig::default().with_circuits(1.0).unwrap().with_min_eligible(0))
             .spawn()
             .unwrap();
+        sleep(5 * MILLI).await;
         balancer.send(1).await.unwrap_err();
         a.refuse(false);
         let start = Instant::now();

@@ -92,7 +92,9 @@ on_both_runtimes! {
 
     async fn each_of_several_retries_goes_to_somebody_new_as_long_as_there_is_one(_pace: Pace) {
         let (directory, scripts) = fleet(["a", "b", "c"]);
-        scripts.iter().for_each(|script| script.refuse(true));
+        for script in &scripts {
+            script.refuse(true);
+        }
         let balancer: Client = over(&directory).without_circuit().retry(generous(3)).spawn().unwrap();
         for round in 1..=20 {
             let error = balancer.send(1).await.unwrap_err();
@@ -218,7 +220,9 @@ on_both_runtimes! {
 #[tokio::test(start_paused = true)]
 async fn retries_of_a_balancer_expire_with_the_window() {
     let (directory, scripts) = fleet(["a", "b"]);
-    scripts.iter().for_each(|script| script.refuse(true));
+    for script in &scripts {
+        script.refuse(true);
+    }
     let budget = RetryBudget::new().with_ratio(0.5).unwrap().with_floor(0);
     let retry = Retry::attempts(2).unwrap().with_budget(budget);
     let balancer: Client = over(&directory).without_circuit().retry(retry).spawn().unwrap();
