@@ -14,6 +14,7 @@ mod context;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
 mod hook;
+mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
 mod timer;
@@ -24,8 +25,9 @@ pub use self::balancer::{
 };
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
 #[cfg(all(feature = "discovery", feature = "health"))]
-pub use self::error::{BalancerError, BalancerErrorKind, BoxError, TimedOut};
+pub use self::error::{BalancerError, BoxError, TimedOut};
 pub use self::hook::{Event, Hook, NoHook, Phase};
+pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
 pub use self::timer::Timer;
