@@ -16,6 +16,8 @@ mod error;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;
 #[cfg(all(feature = "discovery", feature = "health"))]
+mod kind;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
 mod timer;
 
@@ -25,9 +27,11 @@ pub use self::balancer::{
 };
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
 #[cfg(all(feature = "discovery", feature = "health"))]
-pub use self::error::{BalancerError, BalancerErrorKind, BoxError, TimedOut};
+pub use self::error::{BalancerError, BoxError, TimedOut};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::hook::{Event, Hook, NoHook};
+#[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
 pub use self::timer::Timer;

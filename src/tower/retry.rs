@@ -142,7 +142,9 @@ impl RetryBudget {
     pub(crate) fn deposit_since(&mut self, requests: u64, since: Instant, now: Instant) {
         let elapsed = now.saturating_duration_since(since);
         let recent = if elapsed > Window::LENGTH {
-            u128::from(requests) * Window::LENGTH.as_nanos() / elapsed.as_nanos()
+            // The request that asks for a retry is one of them, and has only just ended.
+            (u128::from(requests) * Window::LENGTH.as_nanos() / elapsed.as_nanos())
+                .max(u128::from(requests.min(1)))
         } else {
             u128::from(requests)
         };

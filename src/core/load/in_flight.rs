@@ -116,4 +116,8 @@ impl LoadTracker for InFlight {
     fn is_full(&self) -> bool {
         self.pending.is_full()
     }
+
+    fn has_limit(&self) -> bool {
+        self.pending.limit().is_some()
+    }
 }

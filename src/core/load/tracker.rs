@@ -36,6 +36,12 @@ pub trait LoadTracker {
         false
     }
 
+    /// Tells whether [`is_full`](Self::is_full) may ever be true. Only then does a pool look, whenever an attempt ends, for
+    /// somebody who waits for its place.
+    fn has_limit(&self) -> bool {
+        true
+    }
+
     /// Takes a first estimate from `peers`, so that a newcomer, or one that returns, is neither flooded nor starved;
     /// does nothing by default.
     fn seed(&self, peers: &mut dyn Iterator<Item = &Self>, now: &Now)
@@ -68,6 +74,10 @@ impl LoadTracker for () {
     fn responded(&self, (): (), _: Outcome, _: &Now) {}
 
     fn release(&self, (): (), _: &Now) {}
+
+    fn has_limit(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! delegate_tracker {
@@ -89,6 +99,10 @@ macro_rules! delegate_tracker {
 
             fn is_full(&self) -> bool {
                 (**self).is_full()
+            }
+
+            fn has_limit(&self) -> bool {
+                (**self).has_limit()
             }
 
             fn seed(&self, peers: &mut dyn Iterator<Item = &Self>, now: &Now) {

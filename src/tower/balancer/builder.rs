@@ -202,6 +202,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     }
 
     /// Sets for how long nobody may be eligible until requests fail at once. [`Duration::MAX`] waits for ever.
+    ///
+    /// No request waits for an endpoint for longer than that, also when others are served meanwhile.
     pub fn fail_fast(mut self, after: Duration) -> Self {
         self.rest.fail_fast = after;
         self

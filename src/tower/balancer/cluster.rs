@@ -16,15 +16,16 @@ use super::settings::{Settings, Sleep};
 use crate::core::striped::StripedCounter;
 use crate::core::wakers::{WakerKey, WakerSet};
 use crate::core::{
-    Attempted, Exclusion, ExclusionCounts, Listener, LoadMetric, LoadTracker, Now, Outcome, PickError, View,
+    Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, Listener, LoadMetric, LoadTracker,
+    Now, Outcome, PickError,
 };
 use crate::health::ExclusionBudget;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::tower::attempt::Attempt;
 use crate::tower::{BalancerErrorKind, Event, RetryBudget};
 
-/// How often a pick whose permit or ticket was lost to another request is made again.
-const RESELECTIONS: usize = 2;
+/// What may have changed since a policy looked at a member of the same pool.
+const VOLATILE: Exclusions = Exclusions::HEALTH.with_if(Exclusion::Capacity, true);
 
 /// An attempt with the clone of the service that will make it.
 pub(crate) struct Lease<S, R, L: LoadTracker> {
@@ -58,12 +59,23 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
 
     /// Tells whether a request that met `obstacle` should wait for better times.
     fn should_wait(&self, obstacle: &BalancerErrorKind) -> bool;
+    /// Returns until when a request that starts to wait now may do so; `None` is for ever.
+    fn waits_until(&self) -> Option<Instant>;
+    /// Has those who wait woken at `deadline` where nothing else would end their wait. Tells whether it is still to come.
+    fn expect(&self, deadline: Instant) -> bool;
     /// Tells whether a request would get an answer now, if only an error.
     fn is_ready(&self) -> bool;
     /// Counts the changes that could make an endpoint eligible.
     fn changes(&self) -> u64;
     fn register(&self, key: &mut WakerKey, waker: &Waker);
     fn deregister(&self, key: &mut WakerKey);
+
+    /// Says that somebody waits for a place at an endpoint that is full. The caller looks again afterwards.
+    fn want_place(&self);
+    /// Takes back one [`want_place`](Self::want_place).
+    fn unwant_place(&self);
+    /// Says that a place has come free.
+    fn place_freed(&self);
 
     /// Gives an endpoint that returns a first estimate of its load, and those that wait for its slot in the budget too.
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now);
@@ -83,6 +95,8 @@ pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
     retry_budget: Mutex<Spending>,
     requests: StripedCounter,
     changes: AtomicU64,
+    /// How many wait for a place at an endpoint that is full.
+    places_wanted: AtomicUsize,
     available: AtomicBool,
     failing: AtomicBool,
     driven: AtomicBool,
@@ -94,6 +108,8 @@ pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
 pub(super) struct Ledger {
     /// Since when nobody has been eligible.
     unavailable_since: Option<Instant>,
+    /// When the first of those ends its wait to whom the pool is of no use although somebody is eligible.
+    pub(super) expected: Option<Instant>,
     /// Members of the latest membership without a service.
     pub(super) unbuilt: usize,
     /// Why the policy refused the latest membership, if it did.
@@ -126,6 +142,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             retry_budget: Mutex::new(Spending { budget: retry_budget, deposited: 0, at: now }),
             requests: StripedCounter::new(),
             changes: AtomicU64::new(0),
+            places_wanted: AtomicUsize::new(0),
             available: AtomicBool::new(false),
             failing: AtomicBool::new(false),
             driven: AtomicBool::new(true),
@@ -142,14 +159,30 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         if self.failing.load(Ordering::Acquire) {
             return None;
         }
-        lock(&self.ledger).unavailable_since?.checked_add(self.settings.fail_fast)
+        self.fail_fast_deadline(&lock(&self.ledger))
+    }
+
+    fn fail_fast_deadline(&self, ledger: &Ledger) -> Option<Instant> {
+        ledger.unavailable_since?.checked_add(self.settings.fail_fast)
     }
 
     /// Looks again at whatever changes by itself, and starts to fail at once when the time has come.
     pub(super) fn sweep(&self, now: &Now) {
         self.revisit(now);
-        if self.fails_at().is_some_and(|deadline| now.has_reached(deadline)) {
-            self.fail_fast();
+        let (over, given_up) = {
+            let mut ledger = lock(&self.ledger);
+            // Decided under the ledger, so that somebody who becomes eligible meanwhile is not overlooked.
+            let deadline = self.fail_fast_deadline(&ledger);
+            let given_up = deadline.is_some_and(|deadline| now.has_reached(deadline))
+                && !self.failing.swap(true, Ordering::AcqRel);
+            let expected = ledger.expected.take_if(|deadline| now.has_reached(*deadline)).is_some();
+            (given_up || expected, given_up)
+        };
+        if given_up {
+            tell(&*self.settings.hook, &Event::FailFast { on: true });
+        }
+        if over {
+            self.wake_waiters();
         }
     }
 
@@ -158,7 +191,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     pub(super) fn revisit(&self, now: &Now) {
         let pool = self.pool.load_full();
         let mut returned = Vec::new();
-        let news = {
+        let (news, recovered) = {
             let mut ledger = lock(&self.ledger);
             let mut any = false;
             for position in 0..pool.members.len() {
@@ -168,9 +201,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
                     returned.push(position);
                 }
             }
-            self.settle(&mut ledger, &pool, now);
-            any
+            (any, self.settle(&mut ledger, &pool, now))
         };
+        self.announce(recovered);
         for position in returned {
             pool.seed(pool.members[position].endpoint(), now);
         }
@@ -190,48 +223,45 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         self.failing.load(Ordering::Acquire) || !self.driven.load(Ordering::Acquire) || self.is_closed()
     }
 
-    /// Lets requests fail at once as long as nobody is eligible.
-    fn fail_fast(&self) {
-        {
-            // Whoever settles holds the ledger too, so that this is told in the order in which it happens.
-            let ledger = lock(&self.ledger);
-            if ledger.unavailable_since.is_some() && !self.failing.swap(true, Ordering::AcqRel) {
-                tell(&*self.settings.hook, &Event::FailFast { on: true });
-            }
-        }
-        self.wake_waiters();
-    }
-
     /// Looks at one endpoint again, after a transition.
     fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let now = Now::at(self.settings.timer.now());
-        let became_eligible = {
+        let (eligible, recovered) = {
             let mut ledger = lock(&self.ledger);
             let pool = self.pool.load_full();
             let position = pool.position_of(endpoint);
-            let (eligible, news) = position
-                .map_or((false, false), |position| pool.refresh(position, &now, &*self.settings.hook));
-            self.settle(&mut ledger, &pool, &now);
-            eligible && news
+            let eligible =
+                position.is_some_and(|position| pool.transition(position, &now, &*self.settings.hook));
+            (eligible, self.settle(&mut ledger, &pool, &now))
         };
-        if became_eligible {
+        self.announce(recovered);
+        // Also when that is no news here: of two transitions close together the first may be noted after the second, and
+        // whoever looked between them waits.
+        if eligible {
             self.waiters.wake_all();
         }
         // The time of the next change may be another one now.
         self.driver.wake();
     }
 
-    /// Records whether anybody is eligible. The caller holds the ledger.
-    pub(super) fn settle(&self, ledger: &mut Ledger, pool: &Pool<K, B, S, R, L>, now: &Now) {
+    /// Records whether anybody is eligible, and tells whether that ends failing fast. The caller holds the ledger, and
+    /// [announces](Self::announce) the answer when it does not any more.
+    #[must_use = "it is to be announced"]
+    pub(super) fn settle(&self, ledger: &mut Ledger, pool: &Pool<K, B, S, R, L>, now: &Now) -> bool {
         let available = pool.eligibility.count() > 0;
         self.available.store(available, Ordering::Release);
         if !available {
             ledger.unavailable_since.get_or_insert(now.instant());
-            return;
+            return false;
         }
         ledger.unavailable_since = None;
-        if self.failing.swap(false, Ordering::AcqRel) {
+        self.failing.swap(false, Ordering::AcqRel)
+    }
+
+    /// Tells the hook that requests do not fail at once any more. No lock is held: a hook may ask for a report.
+    pub(super) fn announce(&self, recovered: bool) {
+        if recovered {
             tell(&*self.settings.hook, &Event::FailFast { on: false });
         }
     }
@@ -247,7 +277,15 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     }
 
     /// Says why nobody can be picked.
-    fn obstacle(&self, pool: &Pool<K, B, S, R, L>, error: PickError) -> BalancerErrorKind {
+    ///
+    /// Places are lost when others were faster; by now they may be free again.
+    fn obstacle(
+        &self,
+        pool: &Pool<K, B, S, R, L>,
+        error: PickError,
+        places_lost: bool,
+        now: &Now,
+    ) -> BalancerErrorKind {
         match error {
             _ if self.is_closed() => BalancerErrorKind::Closed,
             PickError::Empty if pool.revision.value() == 0 => {
@@ -261,7 +299,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
                     BalancerErrorKind::NoEligible(counts)
                 }
             },
-            PickError::NoEligible(counts) if counts.of(Exclusion::Capacity) > 0 => {
+            PickError::NoEligible(counts)
+                if places_lost || counts.of(Exclusion::Capacity) > 0 && pool.is_short_of_places(now) =>
+            {
                 BalancerErrorKind::AtCapacity(counts)
             }
             PickError::NoEligible(counts) => BalancerErrorKind::NoEligible(counts),
@@ -273,8 +313,8 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 /// What became of one selection.
 enum Admission<S, R, L: LoadTracker> {
     Admitted(Lease<S, R, L>),
-    /// Somebody else was faster.
-    Lost,
+    /// Somebody else was faster, and this excludes the member now.
+    Lost(Exclusions),
 }
 
 impl<K, B, S, R, L> Cluster<K, B, S, R, L>
@@ -289,14 +329,14 @@ where
             Some(circuit) if panic => Some(circuit.admit_forced(now)),
             Some(circuit) => match circuit.admit(now) {
                 Ok(permit) => Some(permit),
-                Err(_) => return Admission::Lost,
+                Err(_) => return Admission::Lost(Exclusion::Circuit.into()),
             },
         };
         let Ok(ticket) = endpoint.load().start(now) else {
             if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
                 circuit.settle(permit, Outcome::Cancelled, now);
             }
-            return Admission::Lost;
+            return Admission::Lost(Exclusion::Capacity.into());
         };
         let attempt = Attempt::new(Arc::clone(endpoint), permit, ticket, now);
         endpoint.picked();
@@ -339,17 +379,31 @@ where
         let pool = self.pool.load();
         let mut attempted: Attempted =
             tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
-        let refused = |error: PickError| self.obstacle(&pool, error);
-        for _ in 0..=RESELECTIONS {
+        let mut places_lost = false;
+        // Each round avoids one member more than the one before, so there are at most as many as there are members.
+        loop {
             let view = pool.view(&attempted, &now);
-            let selection = self.settings.picker.pick(&view, request).map_err(refused)?;
-            let member = view.validate(selection).map_err(BalancerErrorKind::InvalidSelection)?;
-            match self.admit(member, selection.is_panic(), &now) {
-                Admission::Admitted(lease) => return Ok(lease),
-                Admission::Lost => attempted.insert(selection.index()),
+            let selection = self
+                .settings
+                .picker
+                .pick(&view, request)
+                .map_err(|error| self.obstacle(&pool, error, places_lost, &now))?;
+            let lost = match view.validate(selection) {
+                Ok(member) => match self.admit(member, selection.is_panic(), &now) {
+                    Admission::Admitted(lease) => return Ok(lease),
+                    Admission::Lost(exclusions) => exclusions,
+                },
+                // That may have come about after the policy had looked: no fault of the policy.
+                Err(InvalidSelection::Excluded { exclusions, .. })
+                    if exclusions.without(VOLATILE).is_empty() =>
+                {
+                    exclusions
+                }
+                Err(error) => return Err(BalancerErrorKind::InvalidSelection(error)),
             };
+            places_lost |= lost.contains(Exclusion::Capacity);
+            attempted.insert(selection.index());
         }
-        Err(refused(View::new(&pool.members).with_now(&now).avoiding(&attempted).refuse()))
     }
 
     fn count_request(&self) {
@@ -395,6 +449,26 @@ where
         passes && !self.is_hopeless()
     }
 
+    fn waits_until(&self) -> Option<Instant> {
+        self.settings.timer.now().checked_add(self.settings.fail_fast)
+    }
+
+    fn expect(&self, deadline: Instant) -> bool {
+        if self.settings.timer.now() >= deadline {
+            return false;
+        }
+        // While nobody is eligible the pool fails fast before that, and the end of that is told to all who wait.
+        if self.available.load(Ordering::Acquire) {
+            let mut ledger = lock(&self.ledger);
+            if ledger.expected.is_none_or(|earlier| deadline < earlier) {
+                ledger.expected = Some(deadline);
+                drop(ledger);
+                self.driver.wake();
+            }
+        }
+        true
+    }
+
     fn is_ready(&self) -> bool {
         self.available.load(Ordering::Acquire) || self.is_hopeless()
     }
@@ -409,6 +483,24 @@ where
 
     fn deregister(&self, key: &mut WakerKey) {
         self.waiters.remove(key);
+    }
+
+    fn want_place(&self) {
+        self.places_wanted.fetch_add(1, Ordering::Relaxed);
+        // With the fence in `place_freed`: either the caller, who looks again now, sees the place that was given back, or
+        // whoever gave it back sees that it is wanted.
+        fence(Ordering::SeqCst);
+    }
+
+    fn unwant_place(&self) {
+        self.places_wanted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn place_freed(&self) {
+        fence(Ordering::SeqCst);
+        if self.places_wanted.load(Ordering::Relaxed) > 0 {
+            self.wake_waiters();
+        }
     }
 
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
@@ -432,9 +524,9 @@ where
         self.closed.store(true, Ordering::Release);
         let pool = {
             let mut ledger = lock(&self.ledger);
-            let pool = self.pool.swap(Arc::new(Pool::empty()));
-            self.settle(&mut ledger, &Pool::empty(), &Now::at(self.settings.timer.now()));
-            pool
+            self.available.store(false, Ordering::Release);
+            ledger.unavailable_since.get_or_insert(self.settings.timer.now());
+            self.pool.swap(Arc::new(Pool::empty()))
         };
         // Services of the user are dropped without a lock.
         drop(pool);

@@ -13,6 +13,7 @@ use super::reconcile::{Incomplete, Workshop};
 use super::settings::Sleep;
 use crate::core::{LoadMetric, LoadTracker, Now};
 use crate::discovery::{Snapshot, SnapshotReader, SnapshotStream};
+use crate::sync::lock;
 
 /// How long a membership that did not take effect in full waits until it is tried again, the first time and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -133,7 +134,8 @@ where
         let changes = pool.members.iter().filter_map(|member| member.endpoint().changes_at(now));
         let changes = changes.filter(|at| !now.has_reached(*at));
         let pending = self.pending.as_ref().map(|(_, at, _)| *at);
-        let Some(next) = changes.chain(pending).chain(self.cluster.fails_at()).min() else {
+        let waits = self.cluster.fails_at().into_iter().chain(lock(&self.cluster.ledger).expected);
+        let Some(next) = changes.chain(pending).chain(waits).min() else {
             self.sleep = None;
             return false;
         };

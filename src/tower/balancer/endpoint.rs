@@ -102,7 +102,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.circuit.as_ref()
     }
 
-    pub(super) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
+    pub(crate) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
         &self.home
     }
 

@@ -33,6 +33,7 @@ pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
     /// A copy of the request, when it may be made again.
     spare: Option<R>,
     tried: Tried<S, R, L>,
+    /// How often the request was handed to an endpoint or ran out of time before.
     attempts: u32,
     limit: Option<Sleep>,
 }
@@ -114,7 +115,7 @@ where
     fn poll_step(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step<S, R, L>> {
         let mut this = self.project();
         let step = match this.state.as_mut().project() {
-            Current::Failed { obstacle } => Step::Finish(Err(BalancerError::new(*obstacle, *this.attempts))),
+            Current::Failed { obstacle } => Step::Finish(Err(BalancerError::new(*obstacle, 0))),
             Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
                 Ok(lease) => {
                     *this.limit = lease.attempt.endpoint().home().attempt_limit();
@@ -138,14 +139,16 @@ where
                     }
                 }
                 Poll::Ready(Err(Unready { endpoint, source })) => {
-                    let error = BalancerError::new(BalancerErrorKind::Endpoint, *this.attempts);
+                    let error = BalancerError::new(BalancerErrorKind::Endpoint, count(this.tried));
                     Step::Finish(Err(error.at(endpoint, Phase::Readiness).caused_by(source)))
                 }
                 Poll::Pending => {
                     ready!(poll_limit(this.limit, cx));
                     *this.attempts += 1;
                     match this.state.project_replace(State::Done) {
-                        Taken::Readying { readying, .. } => too_late(readying.into_first(), *this.attempts),
+                        Taken::Readying { readying, .. } => {
+                            too_late(readying.into_first(), count(this.tried) + 1)
+                        }
                         _ => polled_after_completion(),
                     }
                 }
@@ -160,9 +163,9 @@ where
                 };
                 match (this.state.project_replace(State::Done), answer) {
                     (Taken::Calling { attempt, .. }, Some(answer)) => {
-                        conclude(attempt, answer, *this.attempts)
+                        conclude(attempt, answer, count(this.tried) + 1)
                     }
-                    (Taken::Calling { attempt, .. }, None) => too_late(attempt, *this.attempts),
+                    (Taken::Calling { attempt, .. }, None) => too_late(attempt, count(this.tried) + 1),
                     _ => polled_after_completion(),
                 }
             }
@@ -225,6 +228,11 @@ impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
         *this.limit = None;
         Poll::Ready(result)
     }
+}
+
+/// Counts the attempts that failed, also those whose endpoint did not become ready.
+fn count<T>(tried: &[T]) -> u32 {
+    u32::try_from(tried.len()).unwrap_or(u32::MAX)
 }
 
 /// Hands the request to the service that is ready for it.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::contain::contain;
 use super::endpoint::Endpoint;
 use crate::core::{
-    Attempted, Candidate, Eligibility, Exclusions, LoadTracker, Locality, Now, Prepared, Status, View, Weight,
+    Attempted, Candidate, Eligibility, Exclusion, Exclusions, LoadTracker, Locality, Now, Prepared, Status,
+    View, Weight,
 };
 use crate::discovery::{Discovered, Revision};
 use crate::tower::Hook;
@@ -127,6 +128,23 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         let others = self.members.iter().map(Member::endpoint).map(|member| &**member);
         let others = others.filter(|other| !std::ptr::eq(*other, endpoint));
         endpoint.load().seed(&mut others.map(Endpoint::load), now);
+    }
+
+    /// Tells whether there is a member that nothing but its limit excludes.
+    pub(super) fn is_short_of_places(&self, now: &Now) -> bool {
+        self.members.iter().any(|member| member.exclusions(now) == Exclusion::Capacity.into())
+    }
+
+    /// Looks at a member again after a transition of it, and tells whether it is eligible.
+    ///
+    /// The table is told also when the eligibility was right already: it may have been prepared before the transition, and
+    /// the eligibility after it.
+    pub(super) fn transition(&self, position: usize, now: &Now, hook: &dyn Hook) -> bool {
+        let (eligible, news) = self.refresh(position, now, hook);
+        if !news {
+            self.flip(position, eligible, hook);
+        }
+        eligible
     }
 
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.

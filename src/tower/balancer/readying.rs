@@ -9,8 +9,8 @@ use super::cluster::Lease;
 use super::endpoint::Endpoint;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
-use crate::tower::BoxError;
 use crate::tower::attempt::Attempt;
+use crate::tower::{BalancerErrorKind, BoxError};
 
 /// The endpoints that a request has tried.
 pub(super) type Tried<S, R, L> = Vec<Arc<Endpoint<S, R, L>>>;
@@ -52,15 +52,25 @@ where
             match self.first.service.poll_ready(cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(error)) => self.replace_first(error.into(), request, tried)?,
-                Poll::Pending
-                    if self.first.attempt.endpoint().is_retired() && self.leave_first(request, tried) => {}
-                Poll::Pending => match self.poll_beside(cx, request, tried) {
-                    Poll::Ready(true) => return Poll::Ready(Ok(())),
-                    Poll::Ready(false) => {}
-                    Poll::Pending => return Poll::Pending,
-                },
+                Poll::Pending => {
+                    self.register(cx);
+                    if is_retired(&self.first) && self.leave_first(request, tried) {
+                        continue;
+                    }
+                    match self.poll_beside(cx, request, tried) {
+                        Poll::Ready(true) => return Poll::Ready(Ok(())),
+                        Poll::Ready(false) => {}
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
             }
         }
+    }
+
+    /// Has the task woken by the next change, also while there are two: one of them may cease to be a member.
+    fn register(&mut self, cx: &Context<'_>) {
+        let home = self.first.attempt.endpoint().home();
+        self.registration.get_or_insert_with(|| Registration::new(Arc::clone(home))).register(cx);
     }
 
     /// Returns the lease that [`poll_ready`](Self::poll_ready) has found ready.
@@ -109,7 +119,8 @@ where
     /// Polls the one beside, and picks one when there is none. Answers whether it is ready, and then it is the first; not
     /// ready at once means that the situation has changed.
     fn poll_beside(&mut self, cx: &mut Context<'_>, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
-        let Some(beside) = &mut self.beside else { return self.poll_pick_beside(cx, request, tried) };
+        drop(self.beside.take_if(|beside| is_retired(beside)));
+        let Some(beside) = &mut self.beside else { return self.poll_pick_beside(request, tried) };
         match beside.service.poll_ready(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
@@ -129,16 +140,20 @@ where
         }
     }
 
-    fn poll_pick_beside(&mut self, cx: &Context<'_>, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
+    fn poll_pick_beside(&mut self, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
         let home = self.first.attempt.endpoint().home();
-        let registration = self.registration.get_or_insert_with(|| Registration::new(Arc::clone(home)));
-        registration.register(cx);
         let changes = home.changes();
         if self.alone_at == Some(changes) {
             return Poll::Pending;
         }
         tried.push(Arc::clone(self.first.attempt.endpoint()));
-        self.beside = home.pick(request, tried).ok();
+        let mut picked = home.pick(request, tried);
+        if matches!(picked, Err(BalancerErrorKind::AtCapacity(_)))
+            && self.registration.as_mut().is_some_and(Registration::want_place)
+        {
+            picked = home.pick(request, tried);
+        }
+        self.beside = picked.ok();
         tried.pop();
         if self.beside.is_some() {
             return Poll::Ready(false);
@@ -146,4 +161,9 @@ where
         self.alone_at = Some(changes);
         Poll::Pending
     }
+}
+
+/// Tells whether the endpoint of a lease is no member any more.
+fn is_retired<S, R, L: LoadTracker>(lease: &Lease<S, R, L>) -> bool {
+    lease.attempt.endpoint().is_retired()
 }

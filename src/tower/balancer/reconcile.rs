@@ -159,7 +159,7 @@ fn swap<K, B, S, R, L>(
         member.endpoint().place(position);
     }
     cluster.budget.set_members(members);
-    {
+    let recovered = {
         let mut ledger = lock(&cluster.ledger);
         if cluster.is_closed() {
             return;
@@ -177,9 +177,11 @@ fn swap<K, B, S, R, L>(
             ledger.last_error = None;
         }
         let pool = Arc::new(pool);
-        cluster.settle(&mut ledger, &pool, &now);
+        let recovered = cluster.settle(&mut ledger, &pool, &now);
         cluster.pool.store(pool);
-    }
+        recovered
+    };
+    cluster.announce(recovered);
     let after = cluster.pool.load_full();
     let kept: HashSet<_> = after.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();
     for gone in before.members.iter().filter(|member| !kept.contains(&Arc::as_ptr(member.endpoint()))) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use super::balancer::Handle;
 use super::cluster::{Dispatch, Lease};
@@ -14,22 +15,35 @@ use crate::tower::BalancerErrorKind;
 pub(super) struct Registration<S, R, L: LoadTracker> {
     cluster: Arc<dyn Dispatch<S, R, L>>,
     key: WakerKey,
+    wants_place: bool,
 }
 
 impl<S, R, L: LoadTracker> Registration<S, R, L> {
     pub(super) fn new(cluster: Arc<dyn Dispatch<S, R, L>>) -> Self {
-        Self { cluster, key: WakerKey::default() }
+        Self { cluster, key: WakerKey::default(), wants_place: false }
     }
 
     /// Has the task of `cx` woken by the next change that could help. The caller looks again afterwards.
     pub(super) fn register(&mut self, cx: &Context<'_>) {
         self.cluster.register(&mut self.key, cx.waker());
     }
+
+    /// Has the task woken by places that come free too, and tells whether that is new. The caller looks again afterwards.
+    pub(super) fn want_place(&mut self) -> bool {
+        let is_new = !std::mem::replace(&mut self.wants_place, true);
+        if is_new {
+            self.cluster.want_place();
+        }
+        is_new
+    }
 }
 
 impl<S, R, L: LoadTracker> Drop for Registration<S, R, L> {
     fn drop(&mut self) {
         self.cluster.deregister(&mut self.key);
+        if self.wants_place {
+            self.cluster.unwant_place();
+        }
     }
 }
 
@@ -45,12 +59,14 @@ impl<S, R, L: LoadTracker> fmt::Debug for Registration<S, R, L> {
 pub(super) struct Waiting<S, R, L: LoadTracker> {
     handle: Arc<Handle<S, R, L>>,
     registration: Registration<S, R, L>,
+    deadline: Option<Instant>,
 }
 
 impl<S, R, L: LoadTracker> Waiting<S, R, L> {
     pub(super) fn new(handle: Arc<Handle<S, R, L>>) -> Self {
         let registration = Registration::new(Arc::clone(handle.cluster()));
-        Self { handle, registration }
+        let deadline = handle.cluster().waits_until();
+        Self { handle, registration, deadline }
     }
 
     pub(super) fn poll_pick(
@@ -59,9 +75,11 @@ impl<S, R, L: LoadTracker> Waiting<S, R, L> {
         request: &R,
     ) -> Poll<Result<Lease<S, R, L>, BalancerErrorKind>> {
         self.registration.register(cx);
-        match self.handle.cluster().pick(request, &[]) {
+        let cluster = self.handle.cluster();
+        let may_wait = || self.deadline.is_none_or(|deadline| cluster.expect(deadline));
+        match cluster.pick(request, &[]) {
             Ok(lease) => Poll::Ready(Ok(lease)),
-            Err(obstacle) if self.handle.cluster().should_wait(&obstacle) => Poll::Pending,
+            Err(obstacle) if cluster.should_wait(&obstacle) && may_wait() => Poll::Pending,
             Err(obstacle) => Poll::Ready(Err(obstacle)),
         }
     }

@@ -232,6 +232,10 @@ impl LoadTracker for PeakEwma {
         self.pending.is_full()
     }
 
+    fn has_limit(&self) -> bool {
+        self.pending.limit().is_some()
+    }
+
     /// Starts anew from the median of what the first eight of `peers` expect at `now`, or from the
     /// [initial estimate](PeakEwmaConfig::with_initial_estimate) when there are none.
     ///
