@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 
 use super::builder::Discoverer;
-use super::cluster::Dispatch;
+use super::dispatch::Dispatch;
 use super::future::ResponseFuture;
 use super::report::Report;
 use crate::core::wakers::WakerKey;

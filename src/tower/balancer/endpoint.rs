@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cluster::Dispatch;
+use super::dispatch::Dispatch;
 use crate::core::histogram::Histogram;
 use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
 use crate::health::{CircuitState, CircuitTicket, Completion, HealthSignal, PassiveHealth};

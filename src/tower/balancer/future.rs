@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 use tower_service::Service;
 
+use super::admission::Lease;
 use super::balancer::Handle;
-use super::cluster::Lease;
 use super::endpoint::Endpoint;
 use super::readying::{Readying, Tried, Unready};
 use super::settings::Sleep;

@@ -17,11 +17,13 @@
 //! 3. Nothing is held while a balancer is idle, and no lock is held across an await.
 //! 4. Per request, nothing is written that all requests share.
 
+mod admission;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod balancer;
 mod builder;
 mod cluster;
 mod contain;
+mod dispatch;
 mod driver;
 mod endpoint;
 mod future;

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use tower_service::Service;
 
-use super::cluster::Lease;
+use super::admission::Lease;
 use super::endpoint::Endpoint;
 use super::waiting::Registration;
 use crate::core::LoadTracker;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use super::admission::Lease;
 use super::balancer::Handle;
-use super::cluster::{Dispatch, Lease};
+use super::dispatch::Dispatch;
 use crate::core::LoadTracker;
 use crate::core::wakers::WakerKey;
 use crate::tower::BalancerErrorKind;

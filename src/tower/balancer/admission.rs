@@ -1,0 +1,128 @@
+//! Who takes a request, and why nobody does.
+
+use std::sync::Arc;
+
+use super::cluster::Cluster;
+use super::contain::tell;
+use super::endpoint::Endpoint;
+use super::pool::{Member, Pool};
+use crate::core::{
+    Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError,
+};
+use crate::sync::lock;
+use crate::tower::attempt::Attempt;
+use crate::tower::{BalancerErrorKind, Event};
+
+/// What may have changed since a policy looked at a member of the same pool.
+const VOLATILE: Exclusions = Exclusions::HEALTH.with_if(Exclusion::Capacity, true);
+
+/// An attempt with the clone of the service that will make it.
+pub(crate) struct Lease<S, R, L: LoadTracker> {
+    pub(super) attempt: Attempt<S, R, L>,
+    pub(super) service: S,
+}
+
+/// What became of one selection.
+enum Admission<S, R, L: LoadTracker> {
+    Admitted(Lease<S, R, L>),
+    /// Somebody else was faster, and this excludes the member now.
+    Lost(Exclusions),
+}
+
+impl<K, B, S, R, L> Cluster<K, B, S, R, L>
+where
+    S: Clone,
+    L: LoadTracker,
+{
+    fn admit(&self, member: &Member<K, B, S, R, L>, panic: bool, now: &Now) -> Admission<S, R, L> {
+        let endpoint = member.endpoint();
+        let permit = match endpoint.circuit() {
+            None => None,
+            Some(circuit) if panic => Some(circuit.admit_forced(now)),
+            Some(circuit) => match circuit.admit(now) {
+                Ok(permit) => Some(permit),
+                Err(_) => return Admission::Lost(Exclusion::Circuit.into()),
+            },
+        };
+        let Ok(ticket) = endpoint.load().start(now) else {
+            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+                circuit.settle(permit, Outcome::Cancelled, now);
+            }
+            return Admission::Lost(Exclusion::Capacity.into());
+        };
+        let attempt = Attempt::new(Arc::clone(endpoint), permit, ticket, now);
+        endpoint.picked();
+        tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
+    }
+
+    /// Picks an endpoint beside those that were tried, admits an attempt, and clones the service.
+    pub(super) fn admit_one(
+        &self,
+        request: &R,
+        tried: &[Arc<Endpoint<S, R, L>>],
+    ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
+        let now = Now::at(self.settings.timer.now());
+        let pool = self.pool.load();
+        let mut attempted: Attempted =
+            tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
+        let mut places_lost = false;
+        // Each round avoids one member more than the one before, so there are at most as many as there are members.
+        loop {
+            let view = pool.view(&attempted, &now);
+            let selection = self
+                .settings
+                .picker
+                .pick(&view, request)
+                .map_err(|error| self.obstacle(&pool, error, places_lost, &now))?;
+            let lost = match view.validate(selection) {
+                Ok(member) => match self.admit(member, selection.is_panic(), &now) {
+                    Admission::Admitted(lease) => return Ok(lease),
+                    Admission::Lost(exclusions) => exclusions,
+                },
+                // That may have come about after the policy had looked: no fault of the policy.
+                Err(InvalidSelection::Excluded { exclusions, .. })
+                    if exclusions.without(VOLATILE).is_empty() =>
+                {
+                    exclusions
+                }
+                Err(error) => return Err(BalancerErrorKind::InvalidSelection(error)),
+            };
+            places_lost |= lost.contains(Exclusion::Capacity);
+            attempted.insert(selection.index());
+        }
+    }
+
+    /// Says why nobody can be picked.
+    ///
+    /// Places are lost when others were faster; by now they may be free again.
+    fn obstacle(
+        &self,
+        pool: &Pool<K, B, S, R, L>,
+        error: PickError,
+        places_lost: bool,
+        now: &Now,
+    ) -> BalancerErrorKind {
+        match error {
+            _ if self.is_closed() => BalancerErrorKind::Closed,
+            PickError::Empty if pool.revision.value() == 0 => {
+                lock(&self.ledger).refused.map_or(BalancerErrorKind::Undiscovered, BalancerErrorKind::Policy)
+            }
+            PickError::Empty => match lock(&self.ledger).unbuilt {
+                0 => BalancerErrorKind::NoMembers,
+                unbuilt => {
+                    let mut counts = ExclusionCounts::default();
+                    (0..unbuilt).for_each(|_| counts.add(Exclusion::NotReady.into()));
+                    BalancerErrorKind::NoEligible(counts)
+                }
+            },
+            PickError::NoEligible(counts)
+                if places_lost || counts.of(Exclusion::Capacity) > 0 && pool.is_short_of_places(now) =>
+            {
+                BalancerErrorKind::AtCapacity(counts)
+            }
+            PickError::NoEligible(counts) => BalancerErrorKind::NoEligible(counts),
+            error => BalancerErrorKind::Policy(error),
+        }
+    }
+}

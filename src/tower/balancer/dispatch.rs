@@ -1,0 +1,226 @@
+//! What a request needs of its balancer.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use tower_service::Service;
+
+use super::admission::Lease;
+use super::cluster::Cluster;
+use super::contain::{contain, tell};
+use super::endpoint::Endpoint;
+use super::pool::{Member, Pool};
+use super::report::Report;
+use super::settings::Sleep;
+use crate::core::wakers::WakerKey;
+use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
+use crate::sync::{Ordering, fence, lock};
+use crate::tower::{BalancerErrorKind, Event};
+
+/// What a request needs of its balancer, whatever the types of keys, backends and policies.
+pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
+    fn now(&self) -> Instant;
+    fn tell(&self, event: &Event<'_>);
+    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
+    where
+        S: Service<R>;
+
+    /// Picks an endpoint beside those that were tried, admits an attempt, and clones the service.
+    fn pick(
+        &self,
+        request: &R,
+        tried: &[Arc<Endpoint<S, R, L>>],
+    ) -> Result<Lease<S, R, L>, BalancerErrorKind>;
+
+    /// Counts a request, which earns a part of a retry.
+    fn count_request(&self);
+    /// Copies a request that may be made again after the attempt that follows those that were made.
+    fn copy(&self, request: &R, attempts: u32) -> Option<R>;
+    /// Takes what one more attempt costs.
+    fn may_retry(&self, attempts: u32) -> bool;
+    /// Starts to wait for as long as an attempt may take, if there is a limit.
+    fn attempt_limit(&self) -> Option<Sleep>;
+
+    /// Tells whether a request that met `obstacle` should wait for better times.
+    fn should_wait(&self, obstacle: &BalancerErrorKind) -> bool;
+    /// Returns until when a request that starts to wait now may do so; `None` is for ever.
+    fn waits_until(&self) -> Option<Instant>;
+    /// Has those who wait woken at `deadline` where nothing else would end their wait. Tells whether it is still to come.
+    fn expect(&self, deadline: Instant) -> bool;
+    /// Tells whether a request would get an answer now, if only an error.
+    fn is_ready(&self) -> bool;
+    /// Counts the changes that could make an endpoint eligible.
+    fn changes(&self) -> u64;
+    fn register(&self, key: &mut WakerKey, waker: &Waker);
+    fn deregister(&self, key: &mut WakerKey);
+
+    /// Says that somebody waits for a place at an endpoint that is full. The caller looks again afterwards.
+    fn want_place(&self);
+    /// Takes back one [`want_place`](Self::want_place).
+    fn unwant_place(&self);
+    /// Says that a place has come free.
+    fn place_freed(&self);
+
+    /// Gives an endpoint that returns a first estimate of its load, and those that wait for its slot in the budget too.
+    fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now);
+    fn report(&self) -> Report;
+    /// Lets go of all endpoints. Attempts that are under way are seen through.
+    fn close(&self);
+}
+
+impl<K, B, S, R, L> Dispatch<S, R, L> for Cluster<K, B, S, R, L>
+where
+    K: Send + Sync,
+    B: Send + Sync,
+    S: Clone + Send + Sync,
+    R: Send,
+    L: LoadTracker<Ticket: Send> + LoadMetric + Send + Sync,
+{
+    fn now(&self) -> Instant {
+        self.settings.timer.now()
+    }
+
+    fn tell(&self, event: &Event<'_>) {
+        tell(&*self.settings.hook, event);
+    }
+
+    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
+    where
+        S: Service<R>,
+    {
+        // Whoever cannot say how it went says nothing.
+        contain(&*self.settings.hook, "classifier", || self.settings.classifier.classify(answer))
+            .unwrap_or(Outcome::Cancelled)
+    }
+
+    fn pick(
+        &self,
+        request: &R,
+        tried: &[Arc<Endpoint<S, R, L>>],
+    ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
+        self.admit_one(request, tried)
+    }
+
+    fn count_request(&self) {
+        if self.settings.retries.is_some() {
+            self.requests.add(1);
+        }
+    }
+
+    fn copy(&self, request: &R, attempts: u32) -> Option<R> {
+        let retries = self.settings.retries.as_ref()?;
+        (attempts + 1 < retries.max_attempts).then(|| (retries.clone)(request))
+    }
+
+    fn may_retry(&self, attempts: u32) -> bool {
+        let wanted = self.settings.retries.as_ref().is_some_and(|retries| attempts < retries.max_attempts);
+        if !wanted || self.is_closed() {
+            return false;
+        }
+        let now = self.settings.timer.now();
+        // Requests are counted where they are made, and brought in here, so that they share nothing that is written.
+        let granted = lock(&self.retry_budget).try_withdraw(self.requests.sum(), now);
+        self.tell(if granted { &Event::Retried } else { &Event::RetryDenied });
+        granted
+    }
+
+    fn attempt_limit(&self) -> Option<Sleep> {
+        let deadline = self.settings.timer.now().checked_add(self.settings.attempt_timeout?)?;
+        Some(self.settings.timer.sleep_until(deadline))
+    }
+
+    fn should_wait(&self, obstacle: &BalancerErrorKind) -> bool {
+        let passes = matches!(
+            obstacle,
+            BalancerErrorKind::Undiscovered | BalancerErrorKind::NoMembers | BalancerErrorKind::NoEligible(_)
+        );
+        passes && !self.is_hopeless()
+    }
+
+    fn waits_until(&self) -> Option<Instant> {
+        self.settings.timer.now().checked_add(self.settings.fail_fast)
+    }
+
+    fn expect(&self, deadline: Instant) -> bool {
+        if self.settings.timer.now() >= deadline {
+            return false;
+        }
+        // While nobody is eligible the pool fails fast before that, and the end of that is told to all who wait.
+        if self.available.load(Ordering::Acquire) {
+            let mut ledger = lock(&self.ledger);
+            if ledger.expected.is_none_or(|earlier| deadline < earlier) {
+                ledger.expected = Some(deadline);
+                drop(ledger);
+                self.driver.wake();
+            }
+        }
+        true
+    }
+
+    fn is_ready(&self) -> bool {
+        self.available.load(Ordering::Acquire) || self.is_hopeless()
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes_seen()
+    }
+
+    fn register(&self, key: &mut WakerKey, waker: &Waker) {
+        self.waiters.register(key, waker);
+    }
+
+    fn deregister(&self, key: &mut WakerKey) {
+        self.waiters.remove(key);
+    }
+
+    fn want_place(&self) {
+        self.places_wanted.fetch_add(1, Ordering::Relaxed);
+        // With the fence in `place_freed`: either the caller, who looks again now, sees the place that was given back, or
+        // whoever gave it back sees that it is wanted.
+        fence(Ordering::SeqCst);
+    }
+
+    fn unwant_place(&self) {
+        self.places_wanted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn place_freed(&self) {
+        fence(Ordering::SeqCst);
+        if self.places_wanted.load(Ordering::Relaxed) > 0 {
+            self.wake_waiters();
+        }
+    }
+
+    fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
+        let pool = self.pool.load();
+        pool.seed(endpoint, now);
+        // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
+        // a request again, whatever it failed before.
+        for withheld in pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now)) {
+            pool.seed(withheld, now);
+        }
+    }
+
+    fn report(&self) -> Report {
+        let now = Now::at(self.settings.timer.now());
+        let pool = self.pool.load_full();
+        let ledger = lock(&self.ledger);
+        Report::new(&pool, &ledger, self.failing.load(Ordering::Acquire), &now)
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let pool = {
+            let mut ledger = lock(&self.ledger);
+            self.available.store(false, Ordering::Release);
+            ledger.unavailable_since.get_or_insert(self.settings.timer.now());
+            self.pool.swap(Arc::new(Pool::empty()))
+        };
+        // Services of the user are dropped without a lock.
+        drop(pool);
+        tell(&*self.settings.hook, &Event::Closed);
+        self.wake_waiters();
+        self.driver.wake();
+    }
+}
