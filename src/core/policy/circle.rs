@@ -70,9 +70,10 @@ impl Circle {
         &self.owners
     }
 
-    /// Returns the entry that follows the last one.
-    pub(super) fn rejoin(&self) -> usize {
-        self.rejoin
+    /// Returns the entry that follows `entry`.
+    #[inline]
+    pub(super) fn after(&self, entry: usize) -> usize {
+        if entry + 1 < self.owners.len() { entry + 1 } else { self.rejoin }
     }
 
     /// Returns the entries of `slot`, ascending.

@@ -7,6 +7,7 @@
 //! | policy | chooses | per pick, prepared |
 //! |---|---|---|
 //! | [`RoundRobin`] | each in turn | O(1) |
+//! | [`SmoothWeightedRoundRobin`] | each in turn, by weight | O(1) |
 //! | [`Random`] | any, with the same chance | O(1) |
 //! | [`PowerOfTwoChoices`] | the less loaded of two drawn | O(1) |
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
@@ -51,6 +52,7 @@ mod random;
 mod replicas;
 mod ring_hash;
 mod round_robin;
+mod smooth;
 mod unprepared;
 
 pub use self::identity::{ByIdentity, ByName, Naming};
@@ -66,3 +68,4 @@ pub use self::random::Random;
 pub use self::replicas::Replicas;
 pub use self::ring_hash::{EnvoyRing, PointsBy, RingHash, RingHashError, RingMembers, RingReport};
 pub use self::round_robin::RoundRobin;
+pub use self::smooth::{ScheduleReport, SmoothWeightedRoundRobin};
