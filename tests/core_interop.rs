@@ -1,10 +1,9 @@
 //! Keys go where other systems send them.
 
-#[path = "support/ketama.rs"]
-mod ketama;
-
 use poise::core::policy::{Maglev, RingHash, RingHashError, RingReport};
-use poise::core::{Backend, PickError, Policy, Prehashed, PrehashedBuildHasher, Prepare, View, Weight};
+use poise::core::{
+    Backend, Candidate, PickError, Policy, Prehashed, PrehashedBuildHasher, Prepare, View, Weight,
+};
 use twox_hash::XxHash64;
 
 fn ports() -> [Backend<String>; 6] {
@@ -157,32 +156,12 @@ fn sizes_of_an_envoy_ring_are_checked() {
 #[test]
 fn names_are_what_identities_show_as() {
     let texts = ports();
-    let addresses = texts.clone().map(|member| {
-        Backend::new(member.id().parse::<std::net::SocketAddr>().expect("an address"))
-    });
+    let addresses = texts
+        .clone()
+        .map(|member| Backend::new(member.id().parse::<std::net::SocketAddr>().expect("an address")));
     let (ring, maglev) = (RingHash::envoy(1_024, 2_048).expect("valid sizes"), Maglev::envoy());
     for key in ["a", "b", "c", "d", "e", "f"] {
         assert_eq!(ring.pick(&texts, key), ring.pick(&addresses, key));
         assert_eq!(maglev.pick(&texts, key), maglev.pick(&addresses, key));
-    }
-}
-
-#[test]
-fn the_weighted_ketama_of_libmemcached_can_be_laid_out_by_hand() {
-    let weights = [600, 300, 200, 350, 1_000, 800, 950, 100];
-    let servers: Vec<_> = (1..).zip(weights).map(|(at, weight)| ketama::server(at, weight)).collect();
-    let policy = ketama::policy();
-    let prepared = policy.prepare(&View::new(&servers), None).expect("they fit");
-    assert_eq!(RingReport::of(&prepared).map(|report| report.points), Some(1_264));
-    let view = View::new(&servers).prepared(&prepared);
-    let points: Vec<_> = servers.iter().map(|server| ketama::points(server, &ketama::all(&servers))).collect();
-    assert_eq!(points.iter().map(Vec::len).collect::<Vec<_>>(), [176, 88, 56, 104, 296, 236, 280, 28]);
-    for key in 0..1_000 {
-        let key = format!("key:{key}");
-        let hash = ketama::hash(&key);
-        let ring = || (0..).zip(&points).flat_map(|(at, of)| of.iter().map(move |point| (*point, at)));
-        let first = ring().filter(|(point, _)| *point >= hash).min().or_else(|| ring().min());
-        let owner = policy.pick_from(&view, &Prehashed(hash)).map(|pick| pick.index());
-        assert_eq!(owner.ok(), first.map(|(_, at)| at), "{key}");
     }
 }
