@@ -153,6 +153,8 @@ impl<F> fmt::Debug for PointsBy<F> {
 fn in_order(mut points: Vec<(u64, u32, u32)>) -> Points {
     points.sort_unstable();
     let mut sorted = Points::with_capacity(points.len());
-    points.into_iter().for_each(|(hash, _, slot)| sorted.push(hash, slot));
+    for (hash, _, slot) in points {
+        sorted.push(hash, slot);
+    }
     sorted
 }

@@ -114,7 +114,9 @@ fn index(points: &[u64]) -> (Box<[u32]>, u32) {
     let places = points.len().div_ceil(PER_PLACE).next_power_of_two();
     let shift = u64::BITS - places.ilog2();
     let mut firsts = vec![0u32; places + 1];
-    points.iter().for_each(|point| firsts[leading(*point, shift) + 1] += 1);
+    for point in points {
+        firsts[leading(*point, shift) + 1] += 1;
+    }
     (1..=places).for_each(|place| firsts[place] += firsts[place - 1]);
     (firsts.into(), shift)
 }

@@ -31,18 +31,18 @@ impl Schedule {
         eligible: impl Fn(usize) -> bool,
     ) -> Result<Self, PickError> {
         let mut weights = vec![1; members.len()];
-        members.iter().for_each(|member| weights[member.slot as usize] = member.weight);
+        for member in &members {
+            weights[member.slot as usize] = member.weight;
+        }
         let turns = Turns::by_weight(&weights)?;
         let carried = previous.and_then(|previous| previous.carry(&members, turns.cycle));
         let carried = carried.and_then(|credits| Some((0, in_order(&turns, &credits)?, credits)));
-        let (cursor, Order { slots, lead }, credits) = match carried {
-            Some(carried) => carried,
-            None => {
-                let rest = vec![0; members.len()];
-                let order = in_order(&turns, &rest).ok_or(PickError::InconsistentTopology)?;
-                (start(turns.cycle as usize), order, rest)
-            }
+        let from_rest = || {
+            let credits = vec![0; members.len()];
+            let order = in_order(&turns, &credits).ok_or(PickError::InconsistentTopology)?;
+            Ok((start(turns.cycle as usize), order, credits))
         };
+        let (cursor, Order { slots, lead }, credits) = carried.map_or_else(from_rest, Ok)?;
         Ok(Self {
             circle: Circle::new(slots.into(), members.len(), lead, eligible),
             cursor: AtomicUsize::new(cursor),
