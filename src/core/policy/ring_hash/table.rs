@@ -1,5 +1,7 @@
 //! The ring.
 
+use std::ops::Range;
+
 use super::RingReport;
 use crate::core::policy::circle::Circle;
 use crate::core::policy::identity::Identity;
@@ -24,6 +26,13 @@ impl Points {
     pub(super) fn push(&mut self, hash: u64, owner: u32) {
         self.hashes.push(hash);
         self.owners.push(owner);
+    }
+
+    /// Appends some entries of a ring, whose owners have other `slots` now. A range that ends before it begins is empty.
+    pub(super) fn copy(&mut self, ring: &RingTable, entries: Range<usize>, slots: &[u32]) {
+        self.hashes.extend_from_slice(ring.points.get(entries.clone()).unwrap_or_default());
+        let owners = ring.circle.owners().get(entries).unwrap_or_default();
+        self.owners.extend(owners.iter().map(|owner| slots[*owner as usize]));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -67,14 +76,32 @@ impl RingTable {
         &self.members
     }
 
-    /// Returns how many points the member at `slot` has.
-    pub(super) fn points_of(&self, slot: u32) -> u32 {
-        u32::try_from(self.circle.entries_of(slot as usize).len()).unwrap_or(u32::MAX)
+    pub(super) fn len(&self) -> usize {
+        self.points.len()
     }
 
-    /// Lists the points and their owners in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.points.iter().copied().zip(self.circle.owners().iter().copied())
+    /// Returns the entries of the member at `slot`, ascending.
+    pub(super) fn entries_of(&self, slot: u32) -> &[u32] {
+        self.circle.entries_of(slot as usize)
+    }
+
+    /// Returns how many points the member at `slot` has.
+    pub(super) fn count_of(&self, slot: u32) -> u32 {
+        u32::try_from(self.entries_of(slot).len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the entry of a point of the member at `slot`.
+    pub(super) fn entry_at(&self, slot: u32, hash: u64) -> Option<u32> {
+        let entries = self.entries_of(slot);
+        let at = entries.partition_point(|entry| self.points[*entry as usize] < hash);
+        entries.get(at).copied()
+    }
+
+    /// Returns the entry before which a point belongs that comes after the points of lower rank with the same hash.
+    pub(super) fn place_of(&self, (hash, rank): (u64, u32), ranks: &[u32]) -> usize {
+        let first = self.first_from(hash);
+        let met = self.points[first..].iter().zip(&self.circle.owners()[first..]);
+        first + met.take_while(|(point, owner)| **point == hash && ranks[**owner as usize] < rank).count()
     }
 
     /// Returns the slot of the owner of the first point at or after `hash` that is eligible.
@@ -96,10 +123,15 @@ impl RingTable {
     /// Returns the first point at or after `hash`, wrapping around.
     #[inline]
     fn entry_of(&self, hash: u64) -> usize {
+        let entry = self.first_from(hash);
+        if entry < self.points.len() { entry } else { 0 }
+    }
+
+    #[inline]
+    fn first_from(&self, hash: u64) -> usize {
         let place = leading(hash, self.shift);
         let (first, end) = (self.firsts[place] as usize, self.firsts[place + 1] as usize);
-        let entry = first + self.points[first..end].partition_point(|point| *point < hash);
-        if entry < self.points.len() { entry } else { 0 }
+        first + self.points[first..end].partition_point(|point| *point < hash)
     }
 }
 
