@@ -2,7 +2,7 @@
 
 use poise::core::policy::{Maglev, RingHash, RingHashError, RingReport};
 use poise::core::{
-    Backend, Candidate, PickError, Policy, Prehashed, PrehashedBuildHasher, Prepare, View, Weight,
+    Backend, Candidate, PickError, Policy, Prehashed, PrehashedBuildHasher, Prepare, Selection, View, Weight,
 };
 use twox_hash::XxHash64;
 
@@ -79,7 +79,7 @@ fn keys_on_the_ring_are_where_envoy_sends_them_whatever_the_weights() {
                 let hash = XxHash64::oneshot(0, key.as_bytes());
                 let owner = ring.iter().find(|(point, _)| *point >= hash).unwrap_or(&ring[0]).1;
                 let view = View::new(&members).prepared(&prepared);
-                assert_eq!(policy.pick_from(&view, &key).map(|pick| pick.index()), Ok(owner), "{weights:?}");
+                assert_eq!(policy.pick_from(&view, &key).map(Selection::index), Ok(owner), "{weights:?}");
             }
         }
     }
@@ -123,7 +123,7 @@ fn heavier_members_take_more_turns_of_the_fill_as_in_envoy() {
         }
     }
     for (entry, owner) in (0..).zip(owners) {
-        assert_eq!(policy.pick(&members, &Prehashed(entry)).ok().map(|pick| pick.index()), owner);
+        assert_eq!(policy.pick(&members, &Prehashed(entry)).ok().map(Selection::index), owner);
     }
 }
 

@@ -20,7 +20,7 @@ use std::hash::BuildHasher;
 
 use crate::case::{Case, Hint, for_all};
 use crate::member::Member;
-use crate::weighted::{weight, weighted};
+use crate::weighted::{reweight, weight, weighted};
 
 const KEYS: u64 = 20_000;
 
@@ -98,9 +98,6 @@ fn the_owner_and_its_replicas_are_the_first_eligible_along_a_ring_made_by_hand()
 
 #[test]
 fn replicas_of_a_table_are_the_owners_that_follow_when_the_first_are_excluded() {
-    let members = Member::many(20);
-    let ring = RingHash::new();
-    let maglev = Maglev::new();
     fn follow<P: Replicas<Member, u64>>(policy: &P, members: &[Member]) {
         let prepared = policy.prepare(&View::new(members), None).expect("they fit");
         for hinted in [false, true] {
@@ -122,8 +119,9 @@ fn replicas_of_a_table_are_the_owners_that_follow_when_the_first_are_excluded() 
         assert_eq!(policy.pick_replicas(&View::new(members), &1, &mut all), Ok(20), "all that there are");
         assert_eq!(policy.pick_replicas(&View::new(&members[..0]), &1, &mut all), Err(PickError::Empty));
     }
-    follow(&ring, &members);
-    follow(&maglev, &members);
+    let members = Member::many(20);
+    follow(&RingHash::new(), &members);
+    follow(&Maglev::new(), &members);
 }
 
 #[test]
@@ -225,7 +223,7 @@ fn placement_is_the_same_in_every_process() {
 fn a_median_across_a_power_of_two_is_reported() {
     let mut members = weighted(&[255; 3]);
     let before = prepare(&members, None);
-    members.iter_mut().for_each(|member| member.weight = weight(256));
+    reweight(&mut members, 256);
     let after = prepare(&members, Some(&before));
     let report = |prepared| RingReport::of(prepared).expect("a ring");
     assert_eq!((report(&before).points_per_weight, report(&before).rescaled), (Some(1.0), false));

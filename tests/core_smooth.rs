@@ -26,7 +26,7 @@ use crate::chance::{assert_even, draws_for};
 use crate::member::Member;
 use crate::nginx::Nginx;
 use crate::tally::tally;
-use crate::weighted::{weight, weighted};
+use crate::weighted::{reweight, weight, weighted};
 
 fn prepare(members: &[Member], previous: Option<&Prepared>) -> Prepared {
     let policy = SmoothWeightedRoundRobin::starting_at(0);
@@ -91,7 +91,9 @@ fn under_every_view_the_next_turn_is_that_of_the_first_who_can_be_chosen() {
             return;
         }
         let (mut members, attempted) = (case.members(), case.attempted());
-        members.iter_mut().for_each(|member| member.weight = weight(member.weight.value() % 5 + 1));
+        for member in &mut members {
+            member.weight = weight(member.weight.value() % 5 + 1);
+        }
         let eligibility = case.eligibility(&members);
         let start = usize::try_from(case.seed % 50).expect("small");
         let policy = SmoothWeightedRoundRobin::starting_at(start);
@@ -158,7 +160,7 @@ fn two_that_are_reweighted_to_one_alternate_from_then_on() {
     let policy = SmoothWeightedRoundRobin::starting_at(0);
     let before = prepare(&members, None);
     let firsts = (plain(&policy, &members), pick(&members, &before));
-    members.iter_mut().for_each(|member| member.weight = weight(1));
+    reweight(&mut members, 1);
     let after = prepare(&members, Some(&before));
     let mut last = firsts;
     for _ in 0..100 {
@@ -192,8 +194,7 @@ fn credit_follows_identity_through_every_change() {
         let mut members = weighted(&[3, 1, 2]);
         let mut prepared = prepare(&members, None);
         let mut nginx = Nginx::at_rest(&[3, 1, 2]);
-        let mut next_id = 100;
-        for (count, goes, weights) in changes {
+        for (newest, (count, goes, weights)) in (100..).zip(changes) {
             for _ in 0..count % 32 {
                 assert_eq!(pick(&members, &prepared), nginx.pick());
             }
@@ -204,8 +205,7 @@ fn credit_follows_identity_through_every_change() {
                 members.remove(usize::from(goes) % members.len());
             }
             let newcomer = usize::from(goes / 16) % (members.len() + 1);
-            members.insert(newcomer, Member::new(next_id));
-            next_id += 1;
+            members.insert(newcomer, Member::new(newest));
             for (member, value) in members.iter_mut().zip(weights) {
                 member.weight = weight(u32::from(value % 9) + 1);
             }

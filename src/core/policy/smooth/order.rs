@@ -141,7 +141,7 @@ mod tests {
         let order = |turns: &[u32]| order(turns, turns.iter().sum(), &vec![0; turns.len()]);
         assert_eq!(order(&[5, 1, 1]), Some(Order { slots: vec![0, 0, 1, 0, 2, 0, 0], lead: 0 }));
         assert_eq!(order(&[4, 2, 1]), Some(Order { slots: vec![0, 1, 0, 2, 0, 1, 0], lead: 0 }));
-        assert_eq!(order(&[1, 2, 3]), Some(Order { slots: vec![2, 1, 2, 0, 1, 2], lead: 0 }));
+        assert_eq!(order(&[1, 2, 3]), Some(Order { slots: vec![2, 1, 0, 2, 1, 2], lead: 0 }));
     }
 
     #[test]
