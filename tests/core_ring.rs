@@ -4,6 +4,8 @@
 
 #[path = "support/case.rs"]
 mod case;
+#[path = "support/looks.rs"]
+mod looks;
 #[path = "support/member.rs"]
 mod member;
 #[path = "support/ring.rs"]
@@ -19,6 +21,7 @@ use poise::core::{
 use std::hash::BuildHasher;
 
 use crate::case::{Case, Hint, for_all};
+use crate::looks::looks;
 use crate::member::Member;
 use crate::weighted::{reweight, weight, weighted};
 
@@ -83,7 +86,9 @@ fn the_owner_and_its_replicas_are_the_first_eligible_along_a_ring_made_by_hand()
             assert_eq!(pick.ok().map(Selection::index), expected.first().copied());
             for room in [0, 1, 3, 12, 300] {
                 let mut into = vec![Selection::new(usize::MAX); room];
+                looks(&members);
                 let found = policy.pick_replicas(&view, &key, &mut into);
+                assert!(looks(&members).most <= 1, "nobody is looked at twice");
                 let found = found.unwrap_or_else(|error| {
                     assert_eq!(Err(error), pick, "replicas fail as a pick does");
                     0
