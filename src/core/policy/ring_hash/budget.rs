@@ -103,6 +103,7 @@ mod tests {
             assert!((128..=255 + u32::from(weight > 1 << 30)).contains(&points[1]), "{weight}: {points:?}");
         }
         assert_eq!(by_median(&[100, 1, 100, 400], MAX_POINTS), (2.0, vec![200, 2, 200, 800]));
+        assert_eq!(by_median(&[3, 1], MAX_POINTS), (128.0, vec![384, 128]), "the lower one of two");
         assert_eq!(by_median(&[1_000, 1_000, 1, 1_001], MAX_POINTS), (0.25, vec![250, 250, 1, 250]));
     }
 
