@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn who_weighs_half_as_much_sits_out_every_other_turn() {
-        // The turns are 0 1 2, 0 1 2, 1: all start with a turn in hand, as in Envoy.
-        assert_eq!(*fill_in_turns(&claimants([1, 2, 1]), 7), [1, 0, 1, 0, 2, 2, 1]);
+        // The turns are 0 1 2, 0 1 2, 0: all start with a turn in hand, as in Envoy.
+        assert_eq!(*fill_in_turns(&claimants([2, 1, 1]), 7), [1, 0, 1, 0, 2, 2, 0]);
     }
 }
