@@ -3,14 +3,21 @@
 //! Candidates stand behind `Arc`, with state and load in atomics. The minima are what a pick would cost that is written by
 //! hand for these very candidates.
 
+use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
-use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
-use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Selection, View};
+use poise::core::policy::{
+    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RingHash, RoundRobin,
+    SmoothWeightedRoundRobin,
+};
+use poise::core::{
+    Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Prepare, Selection,
+    StableBuildHasher, View,
+};
 
 const SIZES: [usize; 4] = [8, 64, 512, 10_000];
 const PICKS: usize = 1_000;
@@ -52,10 +59,14 @@ fn nodes(members: usize, excluded: impl Fn(usize) -> bool) -> Vec<Arc<Node>> {
     (0..members).map(|at| Arc::new(node(at))).collect()
 }
 
+fn keys() -> Vec<[u8; 16]> {
+    (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect()
+}
+
 fn picks<P: Policy<Arc<Node>, [u8; 16]>>(bencher: Bencher<'_, '_>, nodes: &[Arc<Node>], policy: &P) {
     #[expect(clippy::disallowed_methods, reason = "the dispatcher supplies the time")]
     let now = Now::at(Instant::now());
-    let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
+    let keys = keys();
     let prepared = policy.prepare(&View::new(nodes), None).expect("the nodes fit");
     let eligibility = Eligibility::of(nodes, &now);
     bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
@@ -111,6 +122,42 @@ fn minimum_of_two_choices(bencher: Bencher<'_, '_>, members: usize) {
     });
 }
 
+/// The least that a ring can do: one hash, a binary search among 128 points of each, and one state.
+#[divan::bench(args = SIZES)]
+fn minimum_of_ring(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    let mut ring: Vec<(u64, usize)> =
+        (0..members * 128).map(|at| (StableBuildHasher::with_seed(1).hash_one(at), at % members)).collect();
+    ring.sort_unstable();
+    let (points, owners): (Vec<u64>, Vec<usize>) = ring.into_iter().unzip();
+    let keys = keys();
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in keys.iter().cycle().take(PICKS) {
+            let hash = StableBuildHasher::default().hash_one(black_box(key));
+            let at = black_box(&points).partition_point(|point| *point < hash) % points.len();
+            black_box((owners[at], nodes[owners[at]].excluded.load(Ordering::Relaxed)));
+        }
+    });
+}
+
+/// A change of one member among many, with the ring or the schedule before at hand.
+fn changes<P: Prepare<Arc<Node>>>(bencher: Bencher<'_, '_>, members: usize, policy: &P) {
+    let mut nodes = nodes(members + 1, |_| false);
+    let before = policy.prepare(&View::new(&nodes[1..]), None).expect("the nodes fit");
+    nodes.swap_remove(members / 2);
+    bencher.bench_local(|| policy.prepare(&View::new(black_box(&nodes)), Some(&before)));
+}
+
+#[divan::bench(args = [512, 10_000], sample_count = 20)]
+fn one_change_of_a_ring(bencher: Bencher<'_, '_>, members: usize) {
+    changes(bencher, members, &RingHash::new());
+}
+
+#[divan::bench(args = [512, 10_000], sample_count = 20)]
+fn one_change_of_a_schedule(bencher: Bencher<'_, '_>, members: usize) {
+    changes(bencher, members, &SmoothWeightedRoundRobin::new());
+}
+
 macro_rules! rows {
     ($($row:ident: $policy:expr;)+) => {$(
         #[divan::bench(args = SIZES)]
@@ -125,6 +172,8 @@ rows! {
     round_robin: RoundRobin::new();
     two_choices: PowerOfTwoChoices::new();
     maglev: Maglev::new();
+    ring: RingHash::new();
+    smooth: SmoothWeightedRoundRobin::new();
     priority_over_maglev: PriorityFailover::new(Maglev::new());
     priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
     least_loaded: LeastLoaded::new();

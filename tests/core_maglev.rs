@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poise::core::policy::{Maglev, PriorityFailover};
+use poise::core::policy::{Maglev, PriorityFailover, RingHash};
 use poise::core::{
     Backend, Eligibility, Exclusion, Now, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher,
     Status, View, Weight,
@@ -219,6 +219,8 @@ fn a_flapping_member_rebuilds_nothing_and_moves_no_key_of_another() {
     }
     let plain = Counted::new(Maglev::new());
     flaps(&plain, || plain.prepares());
+    let ring = Counted::new(RingHash::new());
+    flaps(&ring, || ring.prepares());
     let inner = Counted::new(Maglev::new());
     flaps(&PriorityFailover::new(&inner), || inner.prepares());
 }

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use poise::core::policy::{
-    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random, RoundRobin,
+    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random, RingHash, RoundRobin,
+    SmoothWeightedRoundRobin,
 };
 use poise::core::{
     Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Now, PickError, Policy,
@@ -42,12 +43,18 @@ fn failover<P>(inner: P, seed: u64) -> PriorityFailover<P> {
 fn policies(seed: u64) -> Vec<(&'static str, Any)> {
     let start = usize::try_from(seed % 1_000).expect("small");
     let maglev = || Maglev::new().with_table_size(211).expect("211 is a prime");
+    let ring = || RingHash::new().with_max_points(2_000).expect("in range");
+    let smooth = || SmoothWeightedRoundRobin::starting_at(start);
     vec![
         ("round robin", Box::new(RoundRobin::starting_at(start))),
         ("random", Box::new(Random::seeded(seed))),
         ("two choices", Box::new(PowerOfTwoChoices::seeded(seed))),
         ("least loaded", Box::new(LeastLoaded::seeded(seed))),
         ("maglev", Box::new(maglev())),
+        ("ring", Box::new(ring())),
+        ("smooth", Box::new(smooth())),
+        ("priority over ring", Box::new(failover(ring(), seed))),
+        ("priority over smooth", Box::new(failover(smooth(), seed))),
         ("priority over round robin", Box::new(failover(RoundRobin::starting_at(start), seed))),
         ("priority over random", Box::new(failover(Random::seeded(seed), seed))),
         ("priority over two choices", Box::new(failover(PowerOfTwoChoices::seeded(seed), seed))),
@@ -456,7 +463,8 @@ fn hostile_inputs_get_an_answer_or_a_typed_error() {
                     }
                     Err(PickError::Empty) => assert!(scope.is_empty(), "{name}"),
                     Err(PickError::InconsistentTopology | PickError::DuplicateIdentity { .. }) => {
-                        assert!(name.contains("maglev") || name.contains("priority"), "{name} has no table");
+                        let tables = ["maglev", "ring", "smooth", "priority"];
+                        assert!(tables.iter().any(|of| name.contains(of)), "{name} has no table");
                     }
                     Err(other) => panic!("{name} within {scope:?}: {other:?}"),
                 }

@@ -7,10 +7,12 @@
 //! | policy | chooses | per pick, prepared |
 //! |---|---|---|
 //! | [`RoundRobin`] | each in turn | O(1) |
+//! | [`SmoothWeightedRoundRobin`] | each in turn, by weight | O(1) |
 //! | [`Random`] | any, with the same chance | O(1) |
 //! | [`PowerOfTwoChoices`] | the less loaded of two drawn | O(1) |
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
 //! | [`Maglev`] | the owner of a key, by a lookup table | O(1) |
+//! | [`RingHash`] | the owner of a key, by points on a ring | O(1), O(log points) where points crowd |
 //! | [`PriorityFailover`] | a level by health, then by an inner policy | O(levels) + inner |
 //!
 //! # A policy of one's own
@@ -36,17 +38,25 @@
 //! # Ok::<(), PickError>(())
 //! ```
 
+mod circle;
+mod identity;
+mod keys;
 mod least_loaded;
 mod maglev;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
 mod policy;
 mod power_of_two;
 mod priority;
+mod quotas;
 mod random;
 mod replicas;
+mod ring_hash;
 mod round_robin;
+mod smooth;
 mod unprepared;
 
+pub use self::identity::{ByIdentity, ByName, Naming};
+pub use self::keys::{HashKey, KeyBytes};
 pub use self::least_loaded::LeastLoaded;
 pub use self::maglev::{Maglev, MaglevError};
 pub use self::policy::{Policy, PolicyExt, Prepare};
@@ -56,4 +66,6 @@ pub use self::priority::{
 };
 pub use self::random::Random;
 pub use self::replicas::Replicas;
+pub use self::ring_hash::{EnvoyRing, PointsBy, RingHash, RingHashError, RingMembers, RingReport};
 pub use self::round_robin::RoundRobin;
+pub use self::smooth::{ScheduleReport, SmoothWeightedRoundRobin};

@@ -25,12 +25,21 @@ impl Unprepared {
         fingerprint: u64,
         build: impl FnOnce() -> Result<Prepared, PickError>,
     ) -> Result<Prepared, PickError> {
+        self.get_or_follow(fingerprint, |_| build())
+    }
+
+    /// As [`get_or_build`](Self::get_or_build); `build` is told which table was used last.
+    pub(super) fn get_or_follow(
+        &self,
+        fingerprint: u64,
+        build: impl FnOnce(Option<&Prepared>) -> Result<Prepared, PickError>,
+    ) -> Result<Prepared, PickError> {
         let mut recent = lock(&self.recent);
         if let Some(at) = recent.iter().position(|(of, _)| *of == fingerprint) {
             recent[..=at].rotate_right(1);
             return Ok(recent[0].1.clone());
         }
-        let prepared = build()?;
+        let prepared = build(recent.first().map(|(_, last)| last))?;
         recent.truncate(KEPT - 1);
         recent.insert(0, (fingerprint, prepared.clone()));
         Ok(prepared)

@@ -1,18 +1,17 @@
 //! The policy.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::BuildHasher;
 
-use super::fill::Claimant;
-use super::size::{MaglevError, check, for_members};
+use super::fill::Fill;
+use super::size::{DEFAULT, MaglevError, check, for_members};
 use super::table::MaglevTable;
+use crate::core::policy::Replicas;
+use crate::core::policy::identity::{ByIdentity, ByName, Naming, distinct, fingerprint};
+use crate::core::policy::keys::{HashKey, KeyBytes};
 use crate::core::policy::unprepared::Unprepared;
 use crate::core::{
     Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View,
 };
-
-/// Seeds of the two hashes of an identity; the same in every process.
-const OFFSET_SEED: u64 = 0;
-const SKIP_SEED: u64 = 0xCA11_AB1E;
 
 /// Chooses the owner of a key by a lookup table that changes little when the membership does.
 ///
@@ -59,9 +58,11 @@ const SKIP_SEED: u64 = 0xCA11_AB1E;
 /// # Ok::<(), poise::core::PickError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Maglev<H = StableBuildHasher> {
+pub struct Maglev<H = StableBuildHasher, N = ByIdentity> {
     size: Option<u32>,
+    fill: Fill,
     hasher: H,
+    naming: N,
     unprepared: Unprepared,
 }
 
@@ -73,7 +74,33 @@ impl Maglev {
     }
 }
 
-impl<H> Maglev<H> {
+impl Maglev<KeyBytes, ByName> {
+    /// Makes the policy that places keys where Envoy's `maglev` does, with a table of 65,537 entries.
+    ///
+    /// Members are placed by the text that their identities show as: for Envoy that is the address with its port, such as
+    /// `10.0.0.1:80`. Keys are byte strings, hashed by XXH64 with seed 0. A member that weighs less than the heaviest sits
+    /// out turns of the fill. Turns are taken in the order of the members, so that order matters, as it does in Envoy.
+    ///
+    /// ```
+    /// use poise::core::policy::Maglev;
+    /// use poise::core::{Backend, Policy};
+    ///
+    /// let servers = ["10.0.0.1:80", "10.0.0.2:80"].map(Backend::new);
+    /// assert!(Maglev::envoy().pick(&servers, "/index.html").is_ok());
+    /// ```
+    #[must_use]
+    pub fn envoy() -> Self {
+        Self {
+            size: Some(DEFAULT),
+            fill: Fill::Turns,
+            hasher: KeyBytes,
+            naming: ByName,
+            unprepared: Unprepared::new(),
+        }
+    }
+}
+
+impl<H, N> Maglev<H, N> {
     /// Sets the number of entries: a prime, at most 16,777,216. More entries mean finer shares and less movement when the
     /// membership changes, for four bytes each and a slower build.
     ///
@@ -84,14 +111,16 @@ impl<H> Maglev<H> {
         Ok(Self { size: Some(check(size)?), unprepared: Unprepared::new(), ..self })
     }
 
-    /// Hashes keys in another way. Members are placed by the stable hash all the same.
-    pub fn with_hasher<B: BuildHasher>(self, hasher: B) -> Maglev<B> {
-        Maglev { size: self.size, hasher, unprepared: self.unprepared }
+    /// Hashes keys in another way. Members are placed as before.
+    pub fn with_hasher<B: BuildHasher>(self, hasher: B) -> Maglev<B, N> {
+        let Self { size, fill, naming, unprepared, .. } = self;
+        Maglev { size, fill, hasher, naming, unprepared }
     }
 
     fn build<C>(&self, view: &View<'_, C>, eligible: impl Fn(usize) -> bool) -> Result<Prepared, PickError>
     where
-        C: Candidate<Id: Hash>,
+        C: Candidate,
+        N: Naming<C>,
     {
         let members = view.len();
         let size = self.size.unwrap_or_else(|| for_members(members));
@@ -101,12 +130,23 @@ impl<H> Maglev<H> {
         if members > size as usize {
             return Err(PickError::CapacityExceeded { candidates: members, places: size as usize });
         }
-        let claimants = claimants(view, size)?;
-        Ok(Prepared::new(members, MaglevTable::new(&claimants, size, eligible)))
+        let owners = self.fill.owners(&distinct(view, &self.naming)?, size);
+        Ok(Prepared::new(members, MaglevTable::new(owners, members, eligible)))
+    }
+
+    /// Finds or builds the table of a view that brings none.
+    #[cold]
+    fn unprepared<C: Candidate>(&self, view: &View<'_, C>) -> Result<Prepared, PickError>
+    where
+        N: Naming<C>,
+    {
+        // Nobody flips the bits of this table, so all are set and the members decide.
+        let fingerprint = fingerprint(view, &self.naming);
+        self.unprepared.get_or_build(fingerprint, || self.build(view, |_| true))
     }
 }
 
-impl<C: Candidate<Id: Hash>, H: BuildHasher> Prepare<C> for Maglev<H> {
+impl<C: Candidate, H, N: Naming<C>> Prepare<C> for Maglev<H, N> {
     fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
         if view.is_empty() {
             return Ok(Prepared::none());
@@ -115,51 +155,27 @@ impl<C: Candidate<Id: Hash>, H: BuildHasher> Prepare<C> for Maglev<H> {
     }
 }
 
-impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for Maglev<H> {
+impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Maglev<H, N> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
-        let hash = self.hasher.hash_one(key);
+        let hash = self.hasher.hash_key(key);
         if let Some(table) = view.table::<MaglevTable>() {
             return table.find(view, hash).map(|slot| view.select(slot));
         }
-        // Nobody flips the bits of this table, so all are set and the members decide.
-        let prepared = self.unprepared.get_or_build(fingerprint(view), || self.build(view, |_| true))?;
+        let prepared = self.unprepared(view)?;
         let table = prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
         table.find(view, hash).map(|slot| view.select(slot))
     }
 }
 
-/// Hashes the identities, and sorts by the hashes, so that the order of the members does not matter.
-fn claimants<C: Candidate<Id: Hash>>(view: &View<'_, C>, size: u32) -> Result<Vec<Claimant>, PickError> {
-    let hashers = [OFFSET_SEED, SKIP_SEED].map(StableBuildHasher::with_seed);
-    let mut hashed = Vec::with_capacity(view.len());
-    for (index, slot) in (0..view.len()).zip(0u32..) {
-        let candidate = view.candidate(index).ok_or(PickError::InconsistentTopology)?;
-        let [offset, skip] = [0, 1].map(|at: usize| hashers[at].hash_one(candidate.id()));
-        hashed.push((offset, skip, slot, candidate.weight().value()));
+/// The first few along the table.
+impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Replicas<C, K> for Maglev<H, N> {
+    fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
+        let hash = self.hasher.hash_key(key);
+        if let Some(table) = view.table::<MaglevTable>() {
+            return table.find_distinct(view, hash, into);
+        }
+        let prepared = self.unprepared(view)?;
+        let table = prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
+        table.find_distinct(view, hash, into)
     }
-    hashed.sort_unstable();
-    if let Some(twins) = hashed.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
-        let [first, second] = [0, 1].map(|at: usize| view.position(twins[at].2 as usize));
-        return Err(PickError::DuplicateIdentity { first, second });
-    }
-    let claimant = |(offset, skip, slot, weight): (u64, u64, u32, u32)| Claimant {
-        offset: below(offset, size),
-        skip: below(skip, size - 1) + 1,
-        weight,
-        slot,
-    };
-    Ok(hashed.into_iter().map(claimant).collect())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the remainder is below a `u32`")]
-fn below(hash: u64, bound: u32) -> u32 {
-    (hash % u64::from(bound)) as u32
-}
-
-/// Tells memberships apart by identities and weights.
-fn fingerprint<C: Candidate<Id: Hash>>(view: &View<'_, C>) -> u64 {
-    let hasher = StableBuildHasher::default();
-    (0..view.len()).filter_map(|slot| view.candidate(slot)).fold(view.len() as u64, |before, candidate| {
-        hasher.hash_one((before, hasher.hash_one(candidate.id()), candidate.weight().value()))
-    })
 }

@@ -1,0 +1,135 @@
+//! Telling members apart by what is hashed of them.
+
+use std::fmt::{self, Display, Write};
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use twox_hash::XxHash64;
+
+use crate::core::{Candidate, PickError, StableBuildHasher, View};
+
+/// The seed of the second hash of an identity; the same in every process.
+const SECOND_SEED: u64 = 0xCA11_AB1E;
+
+/// Hashes what a member is known by.
+pub trait Naming<C> {
+    /// Returns a hash of the identity of `candidate`.
+    fn hash(&self, candidate: &C) -> u64;
+
+    /// Returns another hash of it, independent of the first.
+    fn hash_again(&self, candidate: &C) -> u64;
+}
+
+/// Hashes identities by their [`Hash`]: every type that can be a key of a map will do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByIdentity;
+
+impl<C: Candidate<Id: Hash>> Naming<C> for ByIdentity {
+    fn hash(&self, candidate: &C) -> u64 {
+        StableBuildHasher::default().hash_one(candidate.id())
+    }
+
+    fn hash_again(&self, candidate: &C) -> u64 {
+        StableBuildHasher::with_seed(SECOND_SEED).hash_one(candidate.id())
+    }
+}
+
+/// Hashes the text that an identity shows as, with XXH64 and the seeds 0 and 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByName;
+
+impl<C: Candidate<Id: Display>> Naming<C> for ByName {
+    fn hash(&self, candidate: &C) -> u64 {
+        Text::of(0, candidate.id()).finish()
+    }
+
+    fn hash_again(&self, candidate: &C) -> u64 {
+        Text::of(1, candidate.id()).finish()
+    }
+}
+
+/// Hashes text as it is written.
+#[derive(Clone)]
+pub(super) struct Text(XxHash64);
+
+impl Text {
+    pub(super) fn of(seed: u64, text: &(impl Display + ?Sized)) -> Self {
+        Self(XxHash64::with_seed(seed)).with(text)
+    }
+
+    /// Appends more text.
+    pub(super) fn with(mut self, text: &(impl Display + ?Sized)) -> Self {
+        // Neither the hasher nor the types of the standard library fail; a name that does is cut where it failed.
+        let _ = write!(self, "{text}");
+        self
+    }
+
+    pub(super) fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// A member as far as placement goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    pub(super) hashes: [u64; 2],
+    pub(super) slot: u32,
+    pub(super) weight: u32,
+}
+
+/// Lists the members of a view by their hashes, so that their order in the view does not matter.
+pub(super) fn sorted<C: Candidate>(
+    view: &View<'_, C>,
+    naming: &impl Naming<C>,
+) -> Result<Vec<Identity>, PickError> {
+    let mut identities = Vec::with_capacity(view.len());
+    for (index, slot) in (0..view.len()).zip(0u32..) {
+        let candidate = view.candidate(index).ok_or(PickError::InconsistentTopology)?;
+        let hashes = [naming.hash(candidate), naming.hash_again(candidate)];
+        let weight = candidate.weight().value();
+        identities.push(Identity { hashes, slot, weight });
+    }
+    identities.sort_unstable();
+    Ok(identities)
+}
+
+/// Lists as [`sorted`] does, and refuses members that cannot be told apart.
+pub(super) fn distinct<C: Candidate>(
+    view: &View<'_, C>,
+    naming: &impl Naming<C>,
+) -> Result<Vec<Identity>, PickError> {
+    let identities = sorted(view, naming)?;
+    match identities.windows(2).find(|pair| pair[0].hashes == pair[1].hashes) {
+        Some(twins) => {
+            let [first, second] = [0, 1].map(|at: usize| view.position(twins[at].slot as usize));
+            Err(PickError::DuplicateIdentity { first, second })
+        }
+        None => Ok(identities),
+    }
+}
+
+/// Pairs each of `now` with the one of `before` that has the same hashes; both are sorted, and twins are paired in order.
+pub(super) fn paired<'a>(
+    now: &'a [Identity],
+    before: &'a [Identity],
+) -> impl Iterator<Item = (&'a Identity, Option<&'a Identity>)> {
+    let mut before = before.iter().peekable();
+    now.iter().map(move |identity| {
+        while before.next_if(|old| old.hashes < identity.hashes).is_some() {}
+        (identity, before.next_if(|old| old.hashes == identity.hashes))
+    })
+}
+
+/// Tells memberships apart by identities and weights, in order.
+pub(super) fn fingerprint<C: Candidate>(view: &View<'_, C>, naming: &impl Naming<C>) -> u64 {
+    let hasher = StableBuildHasher::default();
+    (0..view.len()).filter_map(|slot| view.candidate(slot)).fold(view.len() as u64, |before, candidate| {
+        hasher.hash_one((before, naming.hash(candidate), candidate.weight().value()))
+    })
+}
