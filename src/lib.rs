@@ -67,8 +67,41 @@
 //!
 //! # Services
 //!
-//! `tower` beside them makes every member a service, and the whole a `tower_service::Service` on any runtime: see
-//! `poise::tower::Balancer` and its `Builder::build`.
+//! `tower` beside them makes every member a service, and the whole a `tower_service::Service`. Its background work is a future
+//! that runs on any executor, by any timer:
+//!
+#![cfg_attr(all(feature = "tower", feature = "discovery", feature = "health"), doc = "```")]
+#![cfg_attr(not(all(feature = "tower", feature = "discovery", feature = "health")), doc = "```ignore")]
+//! # use std::time::Instant;
+//! # #[derive(Clone)]
+//! # struct MyTimer;
+//! # impl poise::tower::Timer for MyTimer {
+//! #     type Sleep = std::future::Pending<()>;
+//! #     fn now(&self) -> Instant { Instant::now() }
+//! #     fn sleep_until(&self, _: Instant) -> Self::Sleep { std::future::pending() }
+//! # }
+//! # let my_client = |to: &str| {
+//! #     let to = to.to_owned();
+//! #     tower::service_fn(move |path: String| {
+//! #         std::future::ready(Ok::<_, std::io::Error>(format!("{path} from {to}")))
+//! #     })
+//! # };
+//! use poise::prelude::*;
+//!
+//! let mut directory = Directory::new();
+//! directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+//!
+//! let (balancer, driver) = Balancer::builder()
+//!     .discover(directory.reader(), move |_key, backend| my_client(backend.id()))
+//!     .policy(RoundRobin::new())
+//!     .timer(MyTimer)
+//!     .build()?;
+//! # let background = |driver| drop(driver);
+//! # let response = futures_util::FutureExt::now_or_never(balancer.send(String::from("/"))).unwrap()?;
+//! # assert_eq!(response, "/ from 10.0.0.1:80");
+//! background(driver);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Turnkey
 //!
