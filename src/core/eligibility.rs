@@ -138,6 +138,24 @@ impl Eligibility {
         next_set(&self.words, start)
     }
 
+    /// Visits each slot that is believed to be eligible, in ascending order.
+    #[inline]
+    pub(crate) fn each(&self, mut visit: impl FnMut(usize)) {
+        for (start, word) in (0..self.len()).step_by(BITS).zip(&self.words) {
+            let mut word = word.load(Ordering::Relaxed);
+            let slots = BITS.min(self.len() - start);
+            // Mostly everybody is eligible, and a plain count is faster than a search for bits.
+            if word.count_ones() as usize == slots {
+                (start..start + slots).for_each(&mut visit);
+                continue;
+            }
+            while word != 0 {
+                visit(start + word.trailing_zeros() as usize);
+                word &= word - 1;
+            }
+        }
+    }
+
     fn bring_in(&self, slot: usize) {
         // Acquire and release hand the permutation from one worker to the next, and make the bit that was set before
         // this line visible to the worker that sees the raised counter.

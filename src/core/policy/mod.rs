@@ -11,6 +11,9 @@
 //! | [`PowerOfTwoChoices`] | the less loaded of two drawn | O(1) |
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
 //! | [`Maglev`] | the owner of a key, by a lookup table | O(1) |
+//! | [`Rendezvous`] | the owner of a key, by the highest score | O(n), a few instructions each |
+//! | [`WeightedRendezvous`] | the same, in exact proportion to the weights | O(n) |
+//! | [`BoundedLoadRendezvous`] | the first in the order of a key that has room | O(n) |
 //! | [`PriorityFailover`] | a level by health, then by an inner policy | O(levels) + inner |
 //!
 //! # A policy of one's own
@@ -43,6 +46,7 @@ mod policy;
 mod power_of_two;
 mod priority;
 mod random;
+mod rendezvous;
 mod replicas;
 mod round_robin;
 mod unprepared;
@@ -55,5 +59,8 @@ pub use self::priority::{
     PanicMode, PriorityConfig, PriorityConfigError, PriorityDecision, PriorityFailover,
 };
 pub use self::random::Random;
+pub use self::rendezvous::{
+    BoundedDecision, BoundedLoadError, BoundedLoadRendezvous, Rendezvous, WeightedRendezvous,
+};
 pub use self::replicas::Replicas;
 pub use self::round_robin::RoundRobin;

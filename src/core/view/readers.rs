@@ -202,6 +202,15 @@ impl<'a, C: Candidate> View<'a, C> {
         Err(self.refusal(counts))
     }
 
+    /// Visits each slot that is believed to be eligible, in ascending order; every slot when nothing is believed.
+    #[inline]
+    pub(crate) fn promising(&self, visit: impl FnMut(usize)) {
+        match self.hint() {
+            Some(hint) => hint.each(visit),
+            None => (0..self.len()).for_each(visit),
+        }
+    }
+
     /// Samples `slot` unless that was done before, keeps the sample while there is room, and tells whether the candidate may
     /// be chosen.
     #[inline]

@@ -1,0 +1,20 @@
+//! Affinity by the highest score.
+
+mod bounded;
+mod decision;
+mod factor;
+mod identity;
+mod ln;
+mod order;
+#[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
+mod rendezvous;
+mod score;
+mod search;
+mod survey;
+mod weighted;
+
+pub use self::bounded::BoundedLoadRendezvous;
+pub use self::decision::BoundedDecision;
+pub use self::factor::BoundedLoadError;
+pub use self::rendezvous::Rendezvous;
+pub use self::weighted::WeightedRendezvous;
