@@ -3,14 +3,18 @@
 //! Candidates stand behind `Arc`, with state and load in atomics. The minima are what a pick would cost that is written by
 //! hand for these very candidates.
 
+use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
+use poise::core::policy::{BoundedLoadRendezvous, Rendezvous, WeightedRendezvous};
 use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
-use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Selection, View};
+use poise::core::{
+    Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Selection, StableBuildHasher, View,
+};
 
 const SIZES: [usize; 4] = [8, 64, 512, 10_000];
 const PICKS: usize = 1_000;
@@ -111,6 +115,27 @@ fn minimum_of_two_choices(bencher: Bencher<'_, '_>, members: usize) {
     });
 }
 
+/// The least that a scan of scores can do: one hash of the key, one multiplication for each hash of an identity, one state.
+#[divan::bench(args = SIZES)]
+fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    let hasher = StableBuildHasher::default();
+    let hashes: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in keys.iter().cycle().take(PICKS) {
+            let (hash, mut best, mut owner) = (hasher.hash_one(black_box(key)), 0, 0);
+            for (at, identity) in black_box(&hashes[..]).iter().enumerate() {
+                let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                if score > best {
+                    (best, owner) = (score, at);
+                }
+            }
+            black_box((owner, nodes[owner].excluded.load(Ordering::Relaxed)));
+        }
+    });
+}
+
 macro_rules! rows {
     ($($row:ident: $policy:expr;)+) => {$(
         #[divan::bench(args = SIZES)]
@@ -125,6 +150,9 @@ rows! {
     round_robin: RoundRobin::new();
     two_choices: PowerOfTwoChoices::new();
     maglev: Maglev::new();
+    rendezvous: Rendezvous::new();
+    weighted_rendezvous: WeightedRendezvous::new();
+    bounded_load_rendezvous: BoundedLoadRendezvous::new();
     priority_over_maglev: PriorityFailover::new(Maglev::new());
     priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
     least_loaded: LeastLoaded::new();
@@ -143,6 +171,11 @@ fn round_robin_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usi
 #[divan::bench(args = [50, 90, 98])]
 fn maglev_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
     picks(bencher, &nodes(10_000, |at| at % 100 < percent), &Maglev::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn rendezvous_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &Rendezvous::new());
 }
 
 fn main() {

@@ -18,6 +18,7 @@ mod tally;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use poise::core::policy::{BoundedLoadRendezvous, Rendezvous, WeightedRendezvous};
 use poise::core::policy::{
     LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random, RoundRobin,
 };
@@ -48,6 +49,10 @@ fn policies(seed: u64) -> Vec<(&'static str, Any)> {
         ("two choices", Box::new(PowerOfTwoChoices::seeded(seed))),
         ("least loaded", Box::new(LeastLoaded::seeded(seed))),
         ("maglev", Box::new(maglev())),
+        ("rendezvous", Box::new(Rendezvous::new())),
+        ("weighted rendezvous", Box::new(WeightedRendezvous::new())),
+        ("bounded load rendezvous", Box::new(BoundedLoadRendezvous::new())),
+        ("priority over bounded load rendezvous", Box::new(failover(BoundedLoadRendezvous::new(), seed))),
         ("priority over round robin", Box::new(failover(RoundRobin::starting_at(start), seed))),
         ("priority over random", Box::new(failover(Random::seeded(seed), seed))),
         ("priority over two choices", Box::new(failover(PowerOfTwoChoices::seeded(seed), seed))),
