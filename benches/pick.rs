@@ -136,6 +136,29 @@ fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
     });
 }
 
+/// The least that bounded loads can do: one state, one load and one multiplication for each, and a division.
+#[divan::bench(args = SIZES)]
+fn minimum_of_bounded_load(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    let hasher = StableBuildHasher::default();
+    let hashes: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in 0..PICKS {
+            let (hash, mut best, mut owner, mut total) = (hasher.hash_one(black_box(key)), 0, 0, 0);
+            for (at, (node, identity)) in black_box(&nodes[..]).iter().zip(&hashes).enumerate() {
+                let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                if node.excluded.load(Ordering::Relaxed) == 0 {
+                    total += node.load.current();
+                    if score > best {
+                        (best, owner) = (score, at);
+                    }
+                }
+            }
+            black_box((owner, nodes[owner].load.current() <= total / black_box(members as u64)));
+        }
+    });
+}
+
 macro_rules! rows {
     ($($row:ident: $policy:expr;)+) => {$(
         #[divan::bench(args = SIZES)]

@@ -1,6 +1,7 @@
 //! Where to look for eligible members.
 
 use std::fmt;
+use std::slice;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -138,22 +139,10 @@ impl Eligibility {
         next_set(&self.words, start)
     }
 
-    /// Visits each slot that is believed to be eligible, in ascending order.
+    /// Lists the slots that are believed to be eligible, ascending.
     #[inline]
-    pub(crate) fn each(&self, mut visit: impl FnMut(usize)) {
-        for (start, word) in (0..self.len()).step_by(BITS).zip(&self.words) {
-            let mut word = word.load(Ordering::Relaxed);
-            let slots = BITS.min(self.len() - start);
-            // Mostly everybody is eligible, and a plain count is faster than a search for bits.
-            if word.count_ones() as usize == slots {
-                (start..start + slots).for_each(&mut visit);
-                continue;
-            }
-            while word != 0 {
-                visit(start + word.trailing_zeros() as usize);
-                word &= word - 1;
-            }
-        }
+    pub(crate) fn slots(&self) -> Slots<'_> {
+        Slots { words: self.words.iter(), rest: 0, base: 0, next: 0 }
     }
 
     fn bring_in(&self, slot: usize) {
@@ -194,6 +183,32 @@ impl Eligibility {
         b.store(at_left, Ordering::Relaxed);
         self.places[at_left as usize].store(right, Ordering::Relaxed);
         self.places[at_right as usize].store(left, Ordering::Relaxed);
+    }
+}
+
+/// Lists slots, as long as they last in the order of their bits.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots<'a> {
+    words: slice::Iter<'a, AtomicU64>,
+    /// What is left of the word that begins at `base`.
+    rest: u64,
+    base: usize,
+    /// Where the next word begins.
+    next: usize,
+}
+
+impl Iterator for Slots<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.rest == 0 {
+            self.rest = self.words.next()?.load(Ordering::Relaxed);
+            (self.base, self.next) = (self.next, self.next + BITS);
+        }
+        let slot = self.base + self.rest.trailing_zeros() as usize;
+        self.rest &= self.rest - 1;
+        Some(slot)
     }
 }
 

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash};
 use super::decision::BoundedDecision;
 use super::factor::{BoundedLoadError, Factor};
 use super::identity::{Members, member};
+use super::score::spread;
 use super::survey::{Sample, Survey, with_scratch};
 use crate::core::{
     AdditiveLoad, Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View,
@@ -102,9 +103,9 @@ impl<H> BoundedLoadRendezvous<H> {
         K: Hash + ?Sized,
         H: BuildHasher,
     {
-        let key = self.hasher.hash_one(key);
-        match view.table::<Members>() {
-            Some(table) => self.decide_in(view, key, |slot| table.0[slot]),
+        let key = spread(self.hasher.hash_one(key));
+        match view.table::<Members>().map(|table| &*table.0) {
+            Some(table) => self.decide_in(view, key, |slot| table[slot]),
             None => self.decide_in(view, key, |slot| member(view, slot)),
         }
     }

@@ -14,6 +14,15 @@ pub(super) trait Order {
     /// Returns the rank of a slot if it is higher than `floor`.
     fn above(&self, slot: usize, floor: Self::Rank) -> Option<Self::Rank>;
 
+    /// Returns the slot with the highest rank of those that `admits` lets in, which is asked as rarely as possible.
+    fn first(
+        &self,
+        slots: impl Iterator<Item = usize> + Clone,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        highest(self, slots, admits)
+    }
+
     /// Returns the rank of a slot if it is higher than that of the best one so far.
     #[inline]
     fn better(&self, slot: usize, best: Option<(usize, Self::Rank)>) -> Option<Self::Rank> {
@@ -22,6 +31,24 @@ pub(super) trait Order {
             None => Some(self.rank(slot)),
         }
     }
+}
+
+/// Kept apart from its callers, so that all it needs stays in registers.
+#[inline(never)]
+fn highest<O: Order + ?Sized>(
+    order: &O,
+    mut slots: impl Iterator<Item = usize>,
+    admits: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let mut first = slots.find(|slot| admits(*slot))?;
+    let mut floor = order.rank(first);
+    // A higher rank is rare. Looking for the next one keeps the floor out of the loop, and chains of comparisons with it.
+    while let Some(higher) =
+        slots.find_map(|slot| Some((slot, order.above(slot, floor)?)).filter(|_| admits(slot)))
+    {
+        (first, floor) = higher;
+    }
+    Some(first)
 }
 
 /// Orders by the score alone. `identities` gives the hash of the identity at a slot.
@@ -57,6 +84,8 @@ pub(super) struct ByWeight<F> {
 pub(super) struct WeightedRank {
     value: f64,
     score: u64,
+    /// Made of the reciprocal of the value: who does not reach it ranks lower.
+    reach: u64,
 }
 
 impl<F: Fn(usize) -> (u64, u32)> Order for ByWeight<F> {
@@ -73,12 +102,86 @@ impl<F: Fn(usize) -> (u64, u32)> Order for ByWeight<F> {
         let (identity, weight) = (self.members)(slot);
         WeightedRank::above(self.key, identity, weight, floor)
     }
+
+    fn first(
+        &self,
+        slots: impl Iterator<Item = usize> + Clone,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        self.certain(slots.clone(), &admits).or_else(|| highest(self, slots, admits))
+    }
 }
 
-/// The part of the bound on a value that rounding cannot reach: the logarithm is off by at most 2^-50 of itself.
-const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 48) as f64;
-/// 2^-53.
-const UNIT: f64 = f64::EPSILON / 2.0;
+impl<F: Fn(usize) -> (u64, u32)> ByWeight<F> {
+    /// Returns the first slot if that is certain without a logarithm, which it mostly is.
+    ///
+    /// With `d = 1 - u`, `d <= -ln u <= d (2 - d) / (2 (1 - d))`. The slot with the least `d / weight` is the first one if the
+    /// upper bound for it is below the lower bound of the one with the second least.
+    #[inline(never)]
+    fn certain(
+        &self,
+        mut slots: impl Iterator<Item = usize>,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let (mut first, mut least) = (None, Bounds { lower: f64::INFINITY, upper: f64::INFINITY });
+        let (mut second, mut reach) = (f64::INFINITY, u64::MAX);
+        while let Some((slot, bounds)) = slots.find_map(|slot| {
+            let (identity, weight) = (self.members)(slot);
+            let score = score(self.key, identity);
+            if reaches(score, weight, reach) && admits(slot) {
+                Some((slot, Bounds::new(score, weight)))
+            } else {
+                None
+            }
+        }) {
+            if bounds.lower < least.lower {
+                second = least.lower;
+                (first, least) = (Some(slot), bounds);
+            } else {
+                second = second.min(bounds.lower);
+            }
+            reach = reach_of(second);
+        }
+        first.filter(|_| least.upper < second)
+    }
+}
+
+/// What `-ln u / weight` lies between.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lower: f64,
+    upper: f64,
+}
+
+impl Bounds {
+    /// Widens the bounds by more than what rounding can do, here and in the logarithm.
+    #[inline]
+    fn new(score: u64, weight: u32) -> Self {
+        let (d, weight) = (1.0 - unit(score), f64::from(weight));
+        let lower = d / weight;
+        Self { lower: lower * (1.0 - MARGIN), upper: lower * (2.0 - d) / (2.0 - 2.0 * d) * (1.0 + MARGIN) }
+    }
+}
+
+/// 2^-48: far above the error of the logarithm, which is below 2^-50.
+const MARGIN: f64 = 1.0 / (1u64 << 48) as f64;
+
+/// Tells whether the member may have `-ln u / weight` no greater than what `reach` was made of.
+#[inline]
+fn reaches(score: u64, weight: u32, reach: u64) -> bool {
+    u64::from(weight).checked_mul(reach).is_none_or(|reach| !score <= reach)
+}
+
+/// Bounds from above `2^64 (1 - u) / weight` of those with `-ln u / weight` up to `cost`, as `-ln u >= 1 - u`.
+///
+/// The margins are for rounding and for the eleven bits of a score that `u` leaves out. What does not fit is cut off, and
+/// reaches everybody all the same.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "costs are positive")]
+#[inline]
+fn reach_of(cost: f64) -> u64 {
+    let bound = 2.0 * (1u64 << 63) as f64 * cost;
+    ((bound * (1.0 + MARGIN)) as u64).saturating_add(1 << 11)
+}
 
 impl WeightedRank {
     #[inline]
@@ -90,42 +193,33 @@ impl WeightedRank {
     #[inline]
     pub(super) fn above(key: u64, identity: u64, weight: u32, floor: Self) -> Option<Self> {
         let score = score(key, identity);
-        if complement(score) * (floor.value * MARGIN) >= f64::from(weight) {
-            return None;
-        }
-        let rank = Self::new(score, weight);
-        if rank > floor { Some(rank) } else { None }
+        if reaches(score, weight, floor.reach) { Self::new(score, weight).higher_than(floor) } else { None }
     }
 
-    #[inline(never)]
     fn new(score: u64, weight: u32) -> Self {
-        Self { value: f64::from(weight) / -ln(unit(score)), score }
+        let value = f64::from(weight) / -ln(unit(score));
+        Self { value, score, reach: reach_of(1.0 / value) }
+    }
+
+    fn higher_than(self, floor: Self) -> Option<Self> {
+        Some(self).filter(|rank| *rank > floor)
     }
 }
 
 /// Returns the score as an odd multiple of 2^-53, which is neither zero nor one.
-#[expect(clippy::cast_possible_wrap, reason = "53 bits are left, and a signed conversion is one instruction")]
-#[inline]
 fn unit(score: u64) -> f64 {
-    ((score >> 11) | 1) as i64 as f64 * UNIT
-}
-
-/// Returns one minus [`unit`], without rounding. `-ln u >= 1 - u`, so a member that is no better than the best by this
-/// bound needs no logarithm.
-#[inline]
-fn complement(score: u64) -> f64 {
-    1.0 - unit(score)
+    ((score >> 11) | 1) as f64 * (f64::EPSILON / 2.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ByWeight, Order, complement, unit};
+    use super::{ByWeight, Order, unit};
 
     #[test]
     fn units_lie_strictly_between_zero_and_one() {
         for score in [0, 1, u64::MAX, 1 << 63, 0x7FF] {
             let u = unit(score);
-            assert!(u > 0.0 && u < 1.0 && complement(score) == 1.0 - u, "{score:x} is {u:e}");
+            assert!(u > 0.0 && u < 1.0, "{score:x} is {u:e}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use super::identity::{Identities, identity};
 use super::order::ByScore;
+use super::score::spread;
 use super::search::{first, replicas};
 use crate::core::policy::Replicas;
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View};
@@ -18,8 +19,8 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 ///   others alike. No other key moves.
 ///
 /// Source: D. Thaler, C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on Networking 6(1), 1998. The score
-/// is `(x ^ x >> 32) * 0x9E3779B97F4A7C15` of `x = (hash(key) ^ hash(id)) * 0xBF58476D1CE4E5B9`, modulo 2^64, where
-/// identities are hashed by [`StableBuildHasher`] with the seed `0x1DE7717E`, and keys with the default one.
+/// is `rotate((k ^ hash(id)) * A, 32) * B` modulo 2^64, where `k = y ^ y >> 32` of `y = (x ^ x >> 32) * B` of `x = hash(key) * A`
+/// with `A = 0xBF58476D1CE4E5B9` and `B = 0x9E3779B97F4A7C15`; identities are hashed by [`StableBuildHasher`] with the seed `0x1DE7717E`, and keys with the default one.
 ///
 /// # Complexity
 ///
@@ -81,9 +82,9 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for Rendezvous<H> {
 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for Rendezvous<H> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
-        let key = self.hasher.hash_one(key);
-        let slot = match view.table::<Identities>() {
-            Some(table) => first(view, &ByScore { key, identities: |slot| table.0[slot] }),
+        let key = spread(self.hasher.hash_one(key));
+        let slot = match view.table::<Identities>().map(|table| &*table.0) {
+            Some(table) => first(view, &ByScore { key, identities: |slot| table[slot] }),
             None => first(view, &ByScore { key, identities: |slot| identity(view, slot) }),
         };
         slot.map(|slot| view.select(slot))
@@ -93,9 +94,9 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 /// One scan that asks only those if they are eligible that would be among the first. Hints are not looked at.
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for Rendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
-        let key = self.hasher.hash_one(key);
-        match view.table::<Identities>() {
-            Some(table) => replicas(view, &ByScore { key, identities: |slot| table.0[slot] }, into),
+        let key = spread(self.hasher.hash_one(key));
+        match view.table::<Identities>().map(|table| &*table.0) {
+            Some(table) => replicas(view, &ByScore { key, identities: |slot| table[slot] }, into),
             None => replicas(view, &ByScore { key, identities: |slot| identity(view, slot) }, into),
         }
     }

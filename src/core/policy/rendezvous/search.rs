@@ -9,13 +9,11 @@ use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
 /// Ranks are compared before anybody is asked if it is eligible: the first one mostly is.
 #[inline]
 pub(super) fn first<C: Candidate>(view: &View<'_, C>, order: &impl Order) -> Result<usize, PickError> {
-    let mut best = None;
-    view.promising(|slot| {
-        if let Some(rank) = order.better(slot, best) {
-            best = Some((slot, rank));
-        }
-    });
-    let Some((slot, _)) = best else { return exact(view, order, &Memo::new()) };
+    let first = match view.few() {
+        Some(few) => order.first(few, |_| true),
+        None => order.first(0..view.len(), |slot| view.is_promising(slot)),
+    };
+    let Some(slot) = first else { return exact(view, order, &Memo::new()) };
     let exclusions = view.exclusions_at(slot);
     if exclusions.is_empty() { Ok(slot) } else { beyond(view, order, Memo::of(slot, exclusions)) }
 }
@@ -26,7 +24,7 @@ fn beyond<C: Candidate>(view: &View<'_, C>, order: &impl Order, mut memo: Memo) 
     if view.hint().is_some() {
         let mut places = [Selection::new(0); SAMPLES];
         let mut leaders = Leaders::new(order, &mut places);
-        view.promising(|slot| leaders.offer(slot, || true));
+        (0..view.len()).for_each(|slot| leaders.offer(slot, || view.is_promising(slot)));
         let next = leaders.slots().find(|slot| view.try_slot(*slot, &mut memo));
         if let Some(slot) = next {
             return Ok(slot);

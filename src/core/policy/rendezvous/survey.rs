@@ -37,7 +37,12 @@ impl<'a> Survey<'a> {
         samples.clear();
         let counts = ExclusionCounts::default();
         let mut survey = Self { key, samples, total: 0, weights: 0, first: None, counts };
-        view.promising(|slot| survey.look(view, slot, &members));
+        match view.few() {
+            Some(few) => few.for_each(|slot| survey.look(view, slot, &members)),
+            None => (0..view.len())
+                .filter(|slot| view.is_promising(*slot))
+                .for_each(|slot| survey.look(view, slot, &members)),
+        }
         if survey.first.is_none() {
             survey.look_at_others(view, &members);
         }

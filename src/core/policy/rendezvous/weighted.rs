@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use super::identity::{Members, member};
 use super::order::ByWeight;
+use super::score::spread;
 use super::search::{first, replicas};
 use crate::core::policy::Replicas;
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View};
@@ -81,9 +82,9 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for WeightedRendezvous<H> {
 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for WeightedRendezvous<H> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
-        let key = self.hasher.hash_one(key);
-        let slot = match view.table::<Members>() {
-            Some(table) => first(view, &ByWeight { key, members: |slot| table.0[slot] }),
+        let key = spread(self.hasher.hash_one(key));
+        let slot = match view.table::<Members>().map(|table| &*table.0) {
+            Some(table) => first(view, &ByWeight { key, members: |slot| table[slot] }),
             None => first(view, &ByWeight { key, members: |slot| member(view, slot) }),
         };
         slot.map(|slot| view.select(slot))
@@ -93,9 +94,9 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 /// One scan that asks only those if they are eligible that would be among the first. Hints are not looked at.
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for WeightedRendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
-        let key = self.hasher.hash_one(key);
-        match view.table::<Members>() {
-            Some(table) => replicas(view, &ByWeight { key, members: |slot| table.0[slot] }, into),
+        let key = spread(self.hasher.hash_one(key));
+        match view.table::<Members>().map(|table| &*table.0) {
+            Some(table) => replicas(view, &ByWeight { key, members: |slot| table[slot] }, into),
             None => replicas(view, &ByWeight { key, members: |slot| member(view, slot) }, into),
         }
     }
