@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use super::decision::BoundedDecision;
 use super::factor::{BoundedLoadError, Factor};
-use super::identity::{Members, member};
+use super::identity::{Members, Weigh};
 use super::score::spread;
 use super::survey::{Sample, Survey, with_scratch};
 use crate::core::{
@@ -33,8 +33,8 @@ use crate::core::{
 ///
 /// # Complexity
 ///
-/// Two scans: every eligible candidate's load is sampled once, and nothing is sampled in the second scan, which happens when
-/// the owner has no room.
+/// A scan that samples the load of every eligible candidate, each once, and a scan of the samples in the order of the key; a
+/// second one of these when the owner has no room.
 ///
 /// # Allocation
 ///
@@ -104,9 +104,9 @@ impl<H> BoundedLoadRendezvous<H> {
         H: BuildHasher,
     {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Members>().map(|table| &*table.0) {
-            Some(table) => self.decide_in(view, key, |slot| table[slot]),
-            None => self.decide_in(view, key, |slot| member(view, slot)),
+        match view.table::<Members>() {
+            Some(table) => self.decide_in(view, key, table),
+            None => self.decide_in(view, key, view),
         }
     }
 
@@ -114,17 +114,18 @@ impl<H> BoundedLoadRendezvous<H> {
         &self,
         view: &View<'_, C>,
         key: u64,
-        members: impl Fn(usize) -> (u64, u32),
+        members: &impl Weigh,
     ) -> Result<BoundedDecision, PickError> {
         with_scratch(|samples| {
-            let survey = Survey::new(view, key, members, samples)?;
+            let survey = Survey::new(view, members, samples)?;
             let cap = |sample: &Sample| self.factor.cap(survey.total, sample.weight, survey.weights);
-            let owner = survey.owner();
+            let owner =
+                survey.first(key, |sample| sample.weight > 0).ok_or(PickError::InconsistentTopology)?;
             let chosen = if owner.load < cap(&owner) {
                 owner
             } else {
                 // Somebody has room unless the sum of the loads was cut off.
-                survey.first_with(|sample| sample.load < cap(sample)).unwrap_or(owner)
+                survey.first(key, |sample| sample.load < cap(sample)).unwrap_or(owner)
             };
             Ok(BoundedDecision {
                 selection: view.select(chosen.slot),

@@ -1,4 +1,8 @@
 //! Affinity by the highest score.
+//!
+//! `score` mixes a key with an identity, `order` ranks slots by it, with weights through `ln` or without, and `search` finds
+//! the first eligible ones. `identity` keeps what a membership is prepared for. With bounded loads, `survey` samples
+//! everybody once, and the search is among the samples.
 
 mod bounded;
 mod decision;

@@ -1,5 +1,6 @@
 //! How the slots of a view are ordered for one key.
 
+use super::identity::{Identify, Weigh};
 use super::ln::ln;
 use super::score::score;
 
@@ -51,18 +52,18 @@ fn highest<O: Order + ?Sized>(
     Some(first)
 }
 
-/// Orders by the score alone. `identities` gives the hash of the identity at a slot.
-pub(super) struct ByScore<F> {
+/// Orders by the score alone.
+pub(super) struct ByScore<'a, M> {
     pub(super) key: u64,
-    pub(super) identities: F,
+    pub(super) members: &'a M,
 }
 
-impl<F: Fn(usize) -> u64> Order for ByScore<F> {
+impl<M: Identify> Order for ByScore<'_, M> {
     type Rank = u64;
 
     #[inline]
     fn rank(&self, slot: usize) -> u64 {
-        score(self.key, (self.identities)(slot))
+        score(self.key, self.members.identity(slot))
     }
 
     #[inline]
@@ -72,11 +73,10 @@ impl<F: Fn(usize) -> u64> Order for ByScore<F> {
     }
 }
 
-/// Orders by weight over `-ln` of the score as a number between zero and one. `members` gives the hash of the identity and
-/// the weight at a slot.
-pub(super) struct ByWeight<F> {
+/// Orders by weight over `-ln` of the score as a number between zero and one.
+pub(super) struct ByWeight<'a, M> {
     pub(super) key: u64,
-    pub(super) members: F,
+    pub(super) members: &'a M,
 }
 
 /// Compares by the first field; scores only break ties.
@@ -88,19 +88,22 @@ pub(super) struct WeightedRank {
     reach: u64,
 }
 
-impl<F: Fn(usize) -> (u64, u32)> Order for ByWeight<F> {
+impl<M: Weigh> Order for ByWeight<'_, M> {
     type Rank = WeightedRank;
 
     #[inline]
     fn rank(&self, slot: usize) -> WeightedRank {
-        let (identity, weight) = (self.members)(slot);
-        WeightedRank::of(self.key, identity, weight)
+        WeightedRank::new(self.score(slot), self.members.weight(slot))
     }
 
     #[inline]
     fn above(&self, slot: usize, floor: WeightedRank) -> Option<WeightedRank> {
-        let (identity, weight) = (self.members)(slot);
-        WeightedRank::above(self.key, identity, weight, floor)
+        let (score, weight) = (self.score(slot), self.members.weight(slot));
+        if reaches(score, weight, floor.reach) {
+            WeightedRank::new(score, weight).higher_than(floor)
+        } else {
+            None
+        }
     }
 
     fn first(
@@ -112,11 +115,17 @@ impl<F: Fn(usize) -> (u64, u32)> Order for ByWeight<F> {
     }
 }
 
-impl<F: Fn(usize) -> (u64, u32)> ByWeight<F> {
+impl<M: Weigh> ByWeight<'_, M> {
+    #[inline]
+    fn score(&self, slot: usize) -> u64 {
+        score(self.key, self.members.identity(slot))
+    }
+
     /// Returns the first slot if that is certain without a logarithm, which it mostly is.
     ///
     /// With `d = 1 - u`, `d <= -ln u <= d (2 - d) / (2 (1 - d))`. The slot with the least `d / weight` is the first one if the
-    /// upper bound for it is below the lower bound of the one with the second least.
+    /// upper bound for it is below the lower bound of the one with the second least. Where the search begins, six are expected
+    /// below: nobody is in one of four hundred picks, and more often only where many are excluded.
     #[inline(never)]
     fn certain(
         &self,
@@ -124,27 +133,35 @@ impl<F: Fn(usize) -> (u64, u32)> ByWeight<F> {
         admits: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let (mut first, mut least) = (None, Bounds { lower: f64::INFINITY, upper: f64::INFINITY });
-        let (mut second, mut reach) = (f64::INFINITY, u64::MAX);
+        let heaviest = u64::from(self.members.heaviest());
+        let mut second = LIKELY / self.members.known_sum() as f64;
+        let mut reach = reach_of(second);
+        let mut beyond = reach.saturating_mul(heaviest);
         while let Some((slot, bounds)) = slots.find_map(|slot| {
-            let (identity, weight) = (self.members)(slot);
-            let score = score(self.key, identity);
-            if reaches(score, weight, reach) && admits(slot) {
-                Some((slot, Bounds::new(score, weight)))
-            } else {
-                None
+            let score = self.score(slot);
+            // Decides about most without a look at their weights.
+            if !score > beyond {
+                return None;
             }
+            let weight = self.members.weight(slot);
+            let within = reaches(score, weight, reach) && admits(slot);
+            within.then(|| (slot, Bounds::new(score, weight)))
         }) {
             if bounds.lower < least.lower {
-                second = least.lower;
+                second = second.min(least.lower);
                 (first, least) = (Some(slot), bounds);
             } else {
                 second = second.min(bounds.lower);
             }
             reach = reach_of(second);
+            beyond = reach.saturating_mul(heaviest);
         }
         first.filter(|_| least.upper < second)
     }
 }
+
+/// How many are expected below a bound where a search begins. The sum of all rates is the sum of the weights.
+const LIKELY: f64 = 6.0;
 
 /// What `-ln u / weight` lies between.
 #[derive(Clone, Copy)]
@@ -184,18 +201,6 @@ fn reach_of(cost: f64) -> u64 {
 }
 
 impl WeightedRank {
-    #[inline]
-    pub(super) fn of(key: u64, identity: u64, weight: u32) -> Self {
-        Self::new(score(key, identity), weight)
-    }
-
-    /// Returns the rank if it is higher than `floor`.
-    #[inline]
-    pub(super) fn above(key: u64, identity: u64, weight: u32, floor: Self) -> Option<Self> {
-        let score = score(key, identity);
-        if reaches(score, weight, floor.reach) { Self::new(score, weight).higher_than(floor) } else { None }
-    }
-
     fn new(score: u64, weight: u32) -> Self {
         let value = f64::from(weight) / -ln(unit(score));
         Self { value, score, reach: reach_of(1.0 / value) }
@@ -213,7 +218,7 @@ fn unit(score: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByWeight, Order, unit};
+    use super::{ByWeight, Identify, Order, Weigh, highest, unit};
 
     #[test]
     fn units_lie_strictly_between_zero_and_one() {
@@ -223,16 +228,58 @@ mod tests {
         }
     }
 
+    const WEIGHTS: [u32; 8] = [1, 2, 1, u32::MAX, 3, 100, 99, 65_537];
+
+    struct Made(usize);
+
+    impl Identify for Made {
+        fn identity(&self, slot: usize) -> u64 {
+            (slot as u64 + 1).wrapping_mul(0xD134_2543_DE82_EF95)
+        }
+    }
+
+    impl Weigh for Made {
+        fn weight(&self, slot: usize) -> u32 {
+            WEIGHTS[slot % self.0]
+        }
+
+        fn heaviest(&self) -> u32 {
+            WEIGHTS[..self.0].iter().copied().max().unwrap_or(1)
+        }
+
+        fn known_sum(&self) -> u64 {
+            (0..40).map(|slot| u64::from(self.weight(slot))).sum()
+        }
+    }
+
+    fn orders(members: &Made) -> impl Iterator<Item = ByWeight<'_, Made>> {
+        (0..2_000u64).map(move |key| ByWeight { key: key.wrapping_mul(0x9E37_79B9_7F4A_7C15), members })
+    }
+
     #[test]
     fn a_bound_without_a_logarithm_passes_over_nobody_who_is_higher() {
-        let weights = [1, 2, 1, u32::MAX, 3, 100, 99, 65_537];
-        let members =
-            |slot: usize| ((slot as u64 + 1).wrapping_mul(0xD134_2543_DE82_EF95), weights[slot % 8]);
-        for key in 0..2_000u64 {
-            let order = ByWeight { key: key.wrapping_mul(0x9E37_79B9_7F4A_7C15), members };
+        for order in orders(&Made(8)) {
             for slot in 0..40 {
                 let (rank, floor) = (order.rank(slot), order.rank((slot * 7 + 3) % 40));
                 assert_eq!(order.above(slot, floor), Some(rank).filter(|rank| *rank > floor));
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_first_without_a_logarithm_is_first_with_it_and_that_is_mostly_so() {
+        for members in [1, 2, 3, 6, 8].map(Made) {
+            for slots in [1, 2, 3, 10, 40] {
+                let mut undecided = 0;
+                for order in orders(&members) {
+                    let admits = |slot| slot % 5 != 2;
+                    match order.certain(0..slots, admits) {
+                        Some(first) => assert_eq!(highest(&order, 0..slots, admits), Some(first)),
+                        None => undecided += 1,
+                    }
+                }
+                let expected = slots < 40 || members.0 > 3 || undecided < 200;
+                assert!(expected, "{undecided} of 2,000 are undecided");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use super::identity::{Identities, identity};
+use super::identity::Identities;
 use super::order::ByScore;
 use super::score::spread;
 use super::search::{first, replicas};
@@ -18,9 +18,18 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 /// - a member that joins takes its keys from all others alike, and one that leaves, or is excluded, gives its keys to all
 ///   others alike. No other key moves.
 ///
-/// Source: D. Thaler, C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on Networking 6(1), 1998. The score
-/// is `rotate((k ^ hash(id)) * A, 32) * B` modulo 2^64, where `k = y ^ y >> 32` of `y = (x ^ x >> 32) * B` of `x = hash(key) * A`
-/// with `A = 0xBF58476D1CE4E5B9` and `B = 0x9E3779B97F4A7C15`; identities are hashed by [`StableBuildHasher`] with the seed `0x1DE7717E`, and keys with the default one.
+/// Source: D. Thaler, C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
+/// Networking 6(1), 1998. The score is this, modulo 2^64:
+///
+/// ```text
+/// A     = 0xBF58476D1CE4E5B9
+/// B     = 0x9E3779B97F4A7C15
+/// x     = hash(key) * A
+/// y     = (x ^ x >> 32) * B
+/// score = rotate_left(((y ^ y >> 32) ^ hash(id)) * A, 32) * B
+/// ```
+///
+/// Identities are hashed by [`StableBuildHasher`] with the seed `0x1DE7717E`, and keys with the default one.
 ///
 /// # Complexity
 ///
@@ -83,9 +92,9 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for Rendezvous<H> {
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for Rendezvous<H> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        let slot = match view.table::<Identities>().map(|table| &*table.0) {
-            Some(table) => first(view, &ByScore { key, identities: |slot| table[slot] }),
-            None => first(view, &ByScore { key, identities: |slot| identity(view, slot) }),
+        let slot = match view.table::<Identities>() {
+            Some(table) => first(view, &ByScore { key, members: table }),
+            None => first(view, &ByScore { key, members: view }),
         };
         slot.map(|slot| view.select(slot))
     }
@@ -95,9 +104,9 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for Rendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Identities>().map(|table| &*table.0) {
-            Some(table) => replicas(view, &ByScore { key, identities: |slot| table[slot] }, into),
-            None => replicas(view, &ByScore { key, identities: |slot| identity(view, slot) }, into),
+        match view.table::<Identities>() {
+            Some(table) => replicas(view, &ByScore { key, members: table }, into),
+            None => replicas(view, &ByScore { key, members: view }, into),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-use super::order::WeightedRank;
-use crate::core::{AdditiveLoad, Candidate, ExclusionCounts, PickError, View};
+use super::identity::{Identify, Weigh};
+use super::order::{ByWeight, Order};
+use crate::core::{AdditiveLoad, Candidate, ExclusionCounts, Exclusions, PickError, View};
 
 /// What one pick knows of one candidate.
 #[derive(Clone, Copy, Debug)]
@@ -13,107 +14,118 @@ pub(super) struct Sample {
     identity: u64,
     /// Zero for a candidate that is excluded, which therefore never has room.
     pub(super) weight: u32,
-}
-
-/// Samples of the candidates that were looked at, by ascending slot, and their sums.
-pub(super) struct Survey<'a> {
-    key: u64,
-    samples: &'a mut Vec<Sample>,
-    pub(super) total: u64,
-    pub(super) weights: u64,
-    first: Option<(usize, WeightedRank)>,
-    counts: ExclusionCounts,
-}
-
-impl<'a> Survey<'a> {
-    /// Looks at everybody who is believed to be eligible, and at all others if nobody is. `members` gives the hash of the
-    /// identity and the weight at a slot; `samples` are overwritten.
-    pub(super) fn new<C: Candidate<Load: AdditiveLoad>>(
-        view: &View<'_, C>,
-        key: u64,
-        members: impl Fn(usize) -> (u64, u32),
-        samples: &'a mut Vec<Sample>,
-    ) -> Result<Self, PickError> {
-        samples.clear();
-        let counts = ExclusionCounts::default();
-        let mut survey = Self { key, samples, total: 0, weights: 0, first: None, counts };
-        match view.few() {
-            Some(few) => few.for_each(|slot| survey.look(view, slot, &members)),
-            None => (0..view.len())
-                .filter(|slot| view.is_promising(*slot))
-                .for_each(|slot| survey.look(view, slot, &members)),
-        }
-        if survey.first.is_none() {
-            survey.look_at_others(view, &members);
-        }
-        if survey.first.is_none() { Err(view.refusal(survey.counts)) } else { Ok(survey) }
-    }
-
-    #[inline]
-    fn look<C: Candidate<Load: AdditiveLoad>>(
-        &mut self,
-        view: &View<'_, C>,
-        slot: usize,
-        members: &impl Fn(usize) -> (u64, u32),
-    ) {
-        let exclusions = view.exclusions_at(slot);
-        let Some(candidate) = view.candidate(slot).filter(|_| exclusions.is_empty()) else {
-            self.counts.add(exclusions);
-            self.samples.push(Sample { slot, load: 0, identity: 0, weight: 0 });
-            return;
-        };
-        let (identity, weight) = members(slot);
-        let sample = Sample { slot, load: candidate.load().count(), identity, weight };
-        self.total = self.total.saturating_add(sample.load);
-        self.weights = self.weights.saturating_add(u64::from(weight));
-        if let Some(rank) = sample.better(self.key, self.first) {
-            self.first = Some((self.samples.len(), rank));
-        }
-        self.samples.push(sample);
-    }
-
-    fn look_at_others<C: Candidate<Load: AdditiveLoad>>(
-        &mut self,
-        view: &View<'_, C>,
-        members: &impl Fn(usize) -> (u64, u32),
-    ) {
-        let known = self.samples.len();
-        let mut next = 0;
-        for slot in 0..view.len() {
-            if next < known && self.samples[next].slot == slot {
-                next += 1;
-            } else {
-                self.look(view, slot, members);
-            }
-        }
-    }
-
-    /// Returns the first of all, which is always there.
-    pub(super) fn owner(&self) -> Sample {
-        self.samples[self.first.map_or(0, |(at, _)| at)]
-    }
-
-    /// Returns the first of those that have room.
-    pub(super) fn first_with(&self, has_room: impl Fn(&Sample) -> bool) -> Option<Sample> {
-        let mut first = None;
-        for (at, sample) in self.samples.iter().enumerate() {
-            if let Some(rank) = sample.better(self.key, first)
-                && has_room(sample)
-            {
-                first = Some((at, rank));
-            }
-        }
-        first.map(|(at, _)| self.samples[at])
-    }
+    exclusions: Exclusions,
 }
 
 impl Sample {
     #[inline]
-    fn better(&self, key: u64, best: Option<(usize, WeightedRank)>) -> Option<WeightedRank> {
-        match best {
-            Some((_, floor)) => WeightedRank::above(key, self.identity, self.weight, floor),
-            None => Some(WeightedRank::of(key, self.identity, self.weight)),
+    fn of<C: Candidate<Load: AdditiveLoad>>(view: &View<'_, C>, slot: usize, members: &impl Weigh) -> Self {
+        let exclusions = view.exclusions_at(slot);
+        match view.candidate(slot).filter(|_| exclusions.is_empty()) {
+            Some(candidate) => Self {
+                slot,
+                load: candidate.load().count(),
+                identity: members.identity(slot),
+                weight: members.weight(slot),
+                exclusions,
+            },
+            None => Self { slot, load: 0, identity: 0, weight: 0, exclusions },
         }
+    }
+}
+
+/// Samples of the candidates that were looked at, and their sums.
+pub(super) struct Survey<'a> {
+    samples: &'a [Sample],
+    pub(super) total: u64,
+    pub(super) weights: u64,
+    heaviest: u32,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks at everybody who is believed to be eligible, and at all others if nobody is. Overwrites `samples`.
+    pub(super) fn new<C: Candidate<Load: AdditiveLoad>>(
+        view: &View<'_, C>,
+        members: &impl Weigh,
+        samples: &'a mut Vec<Sample>,
+    ) -> Result<Self, PickError> {
+        samples.clear();
+        samples.reserve(view.len());
+        match view.hint() {
+            Some(hint) => samples.extend(hint.slots().map(|slot| Sample::of(view, slot, members))),
+            None => samples.extend((0..view.len()).map(|slot| Sample::of(view, slot, members))),
+        }
+        if samples.iter().all(|sample| sample.weight == 0) {
+            look_at_others(view, members, samples);
+        }
+        Self::add_up(samples).ok_or_else(|| refusal(view, samples))
+    }
+
+    /// Returns nothing when everybody is excluded.
+    fn add_up(samples: &'a [Sample]) -> Option<Self> {
+        let (mut total, mut weights, mut heaviest) = (0u64, 0u64, 0);
+        for sample in samples {
+            total = total.saturating_add(sample.load);
+            weights = weights.saturating_add(sample.weight.into());
+            heaviest = heaviest.max(sample.weight);
+        }
+        Some(Self { samples, total, weights, heaviest }).filter(|survey| survey.heaviest > 0)
+    }
+
+    /// Returns the first of those that `admits` lets in, in the order of `key`.
+    pub(super) fn first(&self, key: u64, admits: impl Fn(&Sample) -> bool) -> Option<Sample> {
+        let order = ByWeight { key, members: self };
+        let first = order.first(0..self.samples.len(), |at| admits(&self.samples[at]));
+        first.map(|at| self.samples[at])
+    }
+}
+
+/// Looks at those who are missing among the samples.
+#[cold]
+fn look_at_others<C: Candidate<Load: AdditiveLoad>>(
+    view: &View<'_, C>,
+    members: &impl Weigh,
+    samples: &mut Vec<Sample>,
+) {
+    let known = samples.len();
+    let mut next = 0;
+    for slot in 0..view.len() {
+        if next < known && samples[next].slot == slot {
+            next += 1;
+        } else {
+            samples.push(Sample::of(view, slot, members));
+        }
+    }
+}
+
+fn refusal<C: Candidate>(view: &View<'_, C>, samples: &[Sample]) -> PickError {
+    let mut counts = ExclusionCounts::default();
+    for sample in samples {
+        counts.add(sample.exclusions);
+    }
+    view.refusal(counts)
+}
+
+/// Counts samples instead of slots.
+impl Identify for Survey<'_> {
+    #[inline]
+    fn identity(&self, at: usize) -> u64 {
+        self.samples[at].identity
+    }
+}
+
+impl Weigh for Survey<'_> {
+    #[inline]
+    fn weight(&self, at: usize) -> u32 {
+        self.samples[at].weight
+    }
+
+    fn heaviest(&self) -> u32 {
+        self.heaviest
+    }
+
+    fn known_sum(&self) -> u64 {
+        self.weights
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use super::identity::{Members, member};
+use super::identity::Members;
 use super::order::ByWeight;
 use super::score::spread;
 use super::search::{first, replicas};
@@ -21,12 +21,13 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 ///
 /// Source: J. Mosheyev, "Weighted rendezvous hashing", SNIA SDC 2015; the order is that of exponential variables with the
 /// weights as rates. `u` is `((score >> 11) | 1) * 2^-53`. The logarithm is computed here, from additions, multiplications
-/// and divisions alone, as those of platforms differ in the last bit. As `-ln u >= 1 - u`, a member with
-/// `(1 - u) * best >= weight` is passed over without it.
+/// and divisions alone, as those of platforms differ in the last bit; but as
+/// `1 - u <= -ln u <= (1 - u) (1 + u) / (2 u)`, the first member is mostly known without one.
 ///
 /// # Complexity
 ///
-/// One scan, as for [`Rendezvous`](super::Rendezvous), and about one logarithm each time that the number of members doubles.
+/// One scan, as for [`Rendezvous`](super::Rendezvous); in few picks, fewer the more members there are, a second one with some
+/// logarithms.
 ///
 /// # Allocation
 ///
@@ -83,9 +84,9 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for WeightedRendezvous<H> {
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for WeightedRendezvous<H> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        let slot = match view.table::<Members>().map(|table| &*table.0) {
-            Some(table) => first(view, &ByWeight { key, members: |slot| table[slot] }),
-            None => first(view, &ByWeight { key, members: |slot| member(view, slot) }),
+        let slot = match view.table::<Members>() {
+            Some(table) => first(view, &ByWeight { key, members: table }),
+            None => first(view, &ByWeight { key, members: view }),
         };
         slot.map(|slot| view.select(slot))
     }
@@ -95,9 +96,9 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for WeightedRendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Members>().map(|table| &*table.0) {
-            Some(table) => replicas(view, &ByWeight { key, members: |slot| table[slot] }, into),
-            None => replicas(view, &ByWeight { key, members: |slot| member(view, slot) }, into),
+        match view.table::<Members>() {
+            Some(table) => replicas(view, &ByWeight { key, members: table }, into),
+            None => replicas(view, &ByWeight { key, members: view }, into),
         }
     }
 }
