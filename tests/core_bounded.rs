@@ -210,7 +210,7 @@ fn what_was_tried_is_avoided_and_nobody_left_is_a_typed_error() {
     let again = BoundedLoadRendezvous::new().decide(&view, &9_u64).expect("two are left");
     assert_ne!(again.owner.index(), owner, "the owner is who would be chosen without bounds");
     assert!(!again.spilled);
-    let all = Attempted::from_iter(0..3);
+    let all: Attempted = (0..3).collect();
     let view = View::new(&nodes).avoiding(&all);
     assert_eq!(BoundedLoadRendezvous::new().decide(&view, &9_u64), Err(view.refuse()));
     assert_eq!(BoundedLoadRendezvous::new().pick(&nodes[..0], &9_u64), Err(PickError::Empty));

@@ -75,7 +75,7 @@ mod tests {
             (0.9, 0xBFBA_F8E8_210A_415D),
             (2f64.powi(-53), 0xC042_5E4F_7B27_37FA),
             (1.0 - 2f64.powi(-53), 0xBCA0_0000_0000_0000),
-            (0.707_106_781, 0xBFD6_2E42_FF42_BE7A),
+            (0.3, 0xBFF3_4378_FCBD_A720),
             (2.0 / 3.0, 0xBFD9_F323_ECBF_984B),
         ];
         for (x, bits) in vectors {
