@@ -120,12 +120,12 @@ fn minimum_of_two_choices(bencher: Bencher<'_, '_>, members: usize) {
 fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
     let nodes = nodes(members, |_| false);
     let hasher = StableBuildHasher::default();
-    let hashes: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    let identities: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
     let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
     bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
         for key in keys.iter().cycle().take(PICKS) {
             let (hash, mut best, mut owner) = (hasher.hash_one(black_box(key)), 0, 0);
-            for (at, identity) in black_box(&hashes[..]).iter().enumerate() {
+            for (at, identity) in black_box(&identities[..]).iter().enumerate() {
                 let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 if score > best {
                     (best, owner) = (score, at);
@@ -141,11 +141,11 @@ fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
 fn minimum_of_bounded_load(bencher: Bencher<'_, '_>, members: usize) {
     let nodes = nodes(members, |_| false);
     let hasher = StableBuildHasher::default();
-    let hashes: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    let identities: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
     bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
         for key in 0..PICKS {
             let (hash, mut best, mut owner, mut total) = (hasher.hash_one(black_box(key)), 0, 0, 0);
-            for (at, (node, identity)) in black_box(&nodes[..]).iter().zip(&hashes).enumerate() {
+            for (at, (node, identity)) in black_box(&nodes[..]).iter().zip(&identities).enumerate() {
                 let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 if node.excluded.load(Ordering::Relaxed) == 0 {
                     total += node.load.current();

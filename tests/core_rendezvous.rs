@@ -149,7 +149,7 @@ fn members_get_equal_shares_also_of_keys_that_are_counters() {
     for start in [0, 1_000, 1 << 40] {
         let members: Vec<_> = (start..start + 10).map(Member::new).collect();
         let policy = &Rendezvous::new();
-        let hashed = owners(&*policy, &members, draws).into_iter().map(|id| id - start).collect::<Vec<_>>();
+        let hashed = owners(policy, &members, draws).into_iter().map(|id| id - start).collect::<Vec<_>>();
         assert_even(&shares(&hashed, 10), 0.03, "hashed keys");
         let raw = Rendezvous::new().with_hasher(PrehashedBuildHasher);
         let prepared = Prepare::prepare(&raw, &View::new(&members), None).expect("identities are distinct");
@@ -229,11 +229,11 @@ fn a_change_moves_only_the_keys_that_must() {
 #[test]
 fn a_new_weight_moves_keys_only_to_or_from_its_member() {
     let policy = &WeightedRendezvous::new();
-    let before = owners(&*policy, &weighted(&[100; 10]), 200_000);
+    let before = owners(policy, &weighted(&[100; 10]), 200_000);
     for (weight, part) in [(110, 110.0 / 1010.0 - 0.1), (50, 0.1 - 50.0 / 950.0), (1, 0.1 - 1.0 / 901.0)] {
         let mut members = weighted(&[100; 10]);
         members[4].weight = Weight::new(weight).expect("positive");
-        let after = owners(&*policy, &members, 200_000);
+        let after = owners(policy, &members, 200_000);
         assert_only_moved(4, &before, &after, part, &format!("100 to {weight}"));
         let gains = before.iter().zip(&after).any(|(before, after)| *before != 4 && *after == 4);
         let loses = before.iter().zip(&after).any(|(before, after)| *before == 4 && *after != 4);
