@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
 use poise::core::policy::{
-    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RingHash, RoundRobin,
-    SmoothWeightedRoundRobin,
+    BoundedLoadRendezvous, LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, Rendezvous,
+    RingHash, RoundRobin, SmoothWeightedRoundRobin, WeightedRendezvous,
 };
 use poise::core::{
     Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Prepare, Selection,
@@ -140,6 +140,27 @@ fn minimum_of_ring(bencher: Bencher<'_, '_>, members: usize) {
     });
 }
 
+/// The least that a scan of scores can do: one hash of the key, one multiplication for each hash of an identity, one state.
+#[divan::bench(args = SIZES)]
+fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    let hasher = StableBuildHasher::default();
+    let identities: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in keys.iter().cycle().take(PICKS) {
+            let (hash, mut best, mut owner) = (hasher.hash_one(black_box(key)), 0, 0);
+            for (at, identity) in black_box(&identities[..]).iter().enumerate() {
+                let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                if score > best {
+                    (best, owner) = (score, at);
+                }
+            }
+            black_box((owner, nodes[owner].excluded.load(Ordering::Relaxed)));
+        }
+    });
+}
+
 /// A change of one member among many, with the ring or the schedule before at hand.
 fn changes<P: Prepare<Arc<Node>>>(bencher: Bencher<'_, '_>, members: usize, policy: &P) {
     let mut nodes = nodes(members + 1, |_| false);
@@ -158,6 +179,29 @@ fn one_change_of_a_schedule(bencher: Bencher<'_, '_>, members: usize) {
     changes(bencher, members, &SmoothWeightedRoundRobin::new());
 }
 
+/// The least that bounded loads can do: one state, one load and one multiplication for each, and a division.
+#[divan::bench(args = SIZES)]
+fn minimum_of_bounded_load(bencher: Bencher<'_, '_>, members: usize) {
+    let nodes = nodes(members, |_| false);
+    let hasher = StableBuildHasher::default();
+    let identities: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
+    bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
+        for key in 0..PICKS {
+            let (hash, mut best, mut owner, mut total) = (hasher.hash_one(black_box(key)), 0, 0, 0);
+            for (at, (node, identity)) in black_box(&nodes[..]).iter().zip(&identities).enumerate() {
+                let score = (hash ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                if node.excluded.load(Ordering::Relaxed) == 0 {
+                    total += node.load.current();
+                    if score > best {
+                        (best, owner) = (score, at);
+                    }
+                }
+            }
+            black_box((owner, nodes[owner].load.current() <= total / black_box(members as u64)));
+        }
+    });
+}
+
 macro_rules! rows {
     ($($row:ident: $policy:expr;)+) => {$(
         #[divan::bench(args = SIZES)]
@@ -174,6 +218,9 @@ rows! {
     maglev: Maglev::new();
     ring: RingHash::new();
     smooth: SmoothWeightedRoundRobin::new();
+    rendezvous: Rendezvous::new();
+    weighted_rendezvous: WeightedRendezvous::new();
+    bounded_load_rendezvous: BoundedLoadRendezvous::new();
     priority_over_maglev: PriorityFailover::new(Maglev::new());
     priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
     least_loaded: LeastLoaded::new();
@@ -192,6 +239,11 @@ fn round_robin_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usi
 #[divan::bench(args = [50, 90, 98])]
 fn maglev_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
     picks(bencher, &nodes(10_000, |at| at % 100 < percent), &Maglev::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn rendezvous_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &Rendezvous::new());
 }
 
 fn main() {

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use poise::core::policy::{
-    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random, RingHash, RoundRobin,
-    SmoothWeightedRoundRobin,
+    BoundedLoadRendezvous, LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random,
+    Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin, WeightedRendezvous,
 };
 use poise::core::{
     Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Now, PickError, Policy,
@@ -55,6 +55,10 @@ fn policies(seed: u64) -> Vec<(&'static str, Any)> {
         ("smooth", Box::new(smooth())),
         ("priority over ring", Box::new(failover(ring(), seed))),
         ("priority over smooth", Box::new(failover(smooth(), seed))),
+        ("rendezvous", Box::new(Rendezvous::new())),
+        ("weighted rendezvous", Box::new(WeightedRendezvous::new())),
+        ("bounded load rendezvous", Box::new(BoundedLoadRendezvous::new())),
+        ("priority over bounded load rendezvous", Box::new(failover(BoundedLoadRendezvous::new(), seed))),
         ("priority over round robin", Box::new(failover(RoundRobin::starting_at(start), seed))),
         ("priority over random", Box::new(failover(Random::seeded(seed), seed))),
         ("priority over two choices", Box::new(failover(PowerOfTwoChoices::seeded(seed), seed))),

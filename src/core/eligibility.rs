@@ -1,6 +1,7 @@
 //! Where to look for eligible members.
 
 use std::fmt;
+use std::slice;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -138,6 +139,12 @@ impl Eligibility {
         next_set(&self.words, start)
     }
 
+    /// Lists the slots that are believed to be eligible, ascending.
+    #[inline]
+    pub(crate) fn slots(&self) -> Slots<'_> {
+        Slots { words: self.words.iter(), rest: 0, base: 0, next: 0 }
+    }
+
     fn bring_in(&self, slot: usize) {
         // Acquire and release hand the permutation from one worker to the next, and make the bit that was set before
         // this line visible to the worker that sees the raised counter.
@@ -176,6 +183,32 @@ impl Eligibility {
         b.store(at_left, Ordering::Relaxed);
         self.places[at_left as usize].store(right, Ordering::Relaxed);
         self.places[at_right as usize].store(left, Ordering::Relaxed);
+    }
+}
+
+/// Lists slots, as long as they last in the order of their bits.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots<'a> {
+    words: slice::Iter<'a, AtomicU64>,
+    /// What is left of the word that begins at `base`.
+    rest: u64,
+    base: usize,
+    /// Where the next word begins.
+    next: usize,
+}
+
+impl Iterator for Slots<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.rest == 0 {
+            self.rest = self.words.next()?.load(Ordering::Relaxed);
+            (self.base, self.next) = (self.next, self.next + BITS);
+        }
+        let slot = self.base + self.rest.trailing_zeros() as usize;
+        self.rest &= self.rest - 1;
+        Some(slot)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use poise::core::{Candidate, Exclusion, Exclusions, LoadMetric, Now, Status, Weight};
+use poise::core::{AdditiveLoad, Candidate, Exclusion, Exclusions, LoadMetric, Now, Status, Weight};
 
 /// A load that is set from outside.
 #[derive(Debug, Default)]
@@ -26,6 +26,19 @@ impl LoadMetric for Gauge {
     fn measure(&self, _: &Now) -> f64 {
         self.measured.fetch_add(1, Ordering::Relaxed);
         self.get()
+    }
+}
+
+/// Counts in whole numbers, where the gauge shows one.
+impl AdditiveLoad for Gauge {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "hostile loads end at the bounds"
+    )]
+    fn count(&self) -> u64 {
+        self.measured.fetch_add(1, Ordering::Relaxed);
+        self.get() as u64
     }
 }
 

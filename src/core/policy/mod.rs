@@ -13,6 +13,9 @@
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
 //! | [`Maglev`] | the owner of a key, by a lookup table | O(1) |
 //! | [`RingHash`] | the owner of a key, by points on a ring | O(1), O(log points) where points crowd |
+//! | [`Rendezvous`] | the owner of a key, by the highest score | O(n), a few instructions each |
+//! | [`WeightedRendezvous`] | the same, in exact proportion to the weights | O(n) |
+//! | [`BoundedLoadRendezvous`] | the first in the order of a key that has room | O(n) |
 //! | [`PriorityFailover`] | a level by health, then by an inner policy | O(levels) + inner |
 //!
 //! # A policy of one's own
@@ -49,6 +52,7 @@ mod power_of_two;
 mod priority;
 mod quotas;
 mod random;
+mod rendezvous;
 mod replicas;
 mod ring_hash;
 mod round_robin;
@@ -65,6 +69,9 @@ pub use self::priority::{
     PanicMode, PriorityConfig, PriorityConfigError, PriorityDecision, PriorityFailover,
 };
 pub use self::random::Random;
+pub use self::rendezvous::{
+    BoundedDecision, BoundedLoadError, BoundedLoadRendezvous, Rendezvous, WeightedRendezvous,
+};
 pub use self::replicas::Replicas;
 pub use self::ring_hash::{EnvoyRing, PointsBy, RingHash, RingHashError, RingMembers, RingReport};
 pub use self::round_robin::RoundRobin;

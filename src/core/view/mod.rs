@@ -17,7 +17,7 @@ mod scope;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod view;
 
-pub(crate) use self::memo::Memo;
+pub(crate) use self::memo::{Memo, SAMPLES};
 pub use self::readers::Pair;
 pub(crate) use self::scope::Scope;
 pub(crate) use self::view::LANES;

@@ -2,7 +2,8 @@
 
 use super::View;
 use super::memo::Memo;
-use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
+use crate::core::eligibility::Slots;
+use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
 /// Holds two distinct eligible candidates, or the only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +197,13 @@ impl<'a, C: Candidate> View<'a, C> {
             counts.add(exclusions);
         }
         Err(self.refusal(counts))
+    }
+
+    /// Returns where to look when few are believed to be eligible. Otherwise it is faster to go through all slots, and to
+    /// ask whether one [is promising](Self::is_promising) as late as possible.
+    #[inline]
+    pub(crate) fn few(&self) -> Option<Slots<'a>> {
+        self.hint().filter(|hint| hint.count() < self.len() / 4).map(Eligibility::slots)
     }
 
     /// Samples `slot` unless that was done before, keeps the sample while there is room, and tells whether the candidate may

@@ -1,0 +1,140 @@
+//! Hashes of identities, and the tables of them.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+
+use crate::core::{Candidate, PickError, StableBuildHasher, Table, View};
+
+/// Differs from the default seed, as a key that is the identity of a member must not be a special one.
+const SEED: u64 = 0x1DE7_717E;
+
+/// Gives the hash of the identity at a slot.
+pub(super) trait Identify {
+    fn identity(&self, slot: usize) -> u64;
+}
+
+/// Gives the weight at a slot, too.
+pub(super) trait Weigh: Identify {
+    fn weight(&self, slot: usize) -> u32;
+
+    /// No weight is above this.
+    fn heaviest(&self) -> u32;
+
+    /// The sum of the weights, or as little of it as is known.
+    fn known_sum(&self) -> u64;
+}
+
+/// Keeps the hash of the identity of each slot.
+pub(super) struct Identities(Box<[u64]>);
+
+/// Keeps the hash of the identity and the weight of each slot.
+pub(super) struct Members {
+    identities: Identities,
+    weights: Box<[u32]>,
+    heaviest: u32,
+    total: u64,
+}
+
+impl Identities {
+    pub(super) fn new<C: Candidate<Id: Hash>>(view: &View<'_, C>) -> Result<Self, PickError> {
+        let hashes = each(view, hash)?;
+        distinct(view, &hashes)?;
+        Ok(Self(hashes))
+    }
+}
+
+impl Members {
+    pub(super) fn new<C: Candidate<Id: Hash>>(view: &View<'_, C>) -> Result<Self, PickError> {
+        let weights = each(view, |candidate| candidate.weight().value())?;
+        let heaviest = weights.iter().copied().max().unwrap_or(1);
+        let total = weights.iter().map(|weight| u64::from(*weight)).sum();
+        Ok(Self { identities: Identities::new(view)?, weights, heaviest, total })
+    }
+}
+
+impl Identify for Identities {
+    #[inline]
+    fn identity(&self, slot: usize) -> u64 {
+        self.0[slot]
+    }
+}
+
+impl Identify for Members {
+    #[inline]
+    fn identity(&self, slot: usize) -> u64 {
+        self.identities.identity(slot)
+    }
+}
+
+impl Weigh for Members {
+    #[inline]
+    fn weight(&self, slot: usize) -> u32 {
+        self.weights[slot]
+    }
+
+    fn heaviest(&self) -> u32 {
+        self.heaviest
+    }
+
+    fn known_sum(&self) -> u64 {
+        self.total
+    }
+}
+
+/// Without a table, identities are hashed on the fly. A slot that names nobody gets a hash all the same, and is excluded.
+impl<C: Candidate<Id: Hash>> Identify for View<'_, C> {
+    fn identity(&self, slot: usize) -> u64 {
+        self.candidate(slot).map_or(0, hash)
+    }
+}
+
+impl<C: Candidate<Id: Hash>> Weigh for View<'_, C> {
+    fn weight(&self, slot: usize) -> u32 {
+        self.candidate(slot).map_or(1, |candidate| candidate.weight().value())
+    }
+
+    fn heaviest(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn known_sum(&self) -> u64 {
+        0
+    }
+}
+
+fn hash<C: Candidate<Id: Hash>>(candidate: &C) -> u64 {
+    StableBuildHasher::with_seed(SEED).hash_one(candidate.id())
+}
+
+impl Table for Identities {}
+impl Table for Members {}
+
+impl fmt::Debug for Identities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identities").field("members", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Members").field("members", &self.weights.len()).finish_non_exhaustive()
+    }
+}
+
+fn each<C, T>(view: &View<'_, C>, of: impl Fn(&C) -> T) -> Result<Box<[T]>, PickError> {
+    let candidates = (0..view.len()).map(|slot| view.candidate(slot).ok_or(PickError::InconsistentTopology));
+    candidates.map(|candidate| candidate.map(&of)).collect()
+}
+
+/// Refuses identities that cannot be told apart.
+fn distinct<C>(view: &View<'_, C>, hashes: &[u64]) -> Result<(), PickError> {
+    let mut sorted: Vec<(u64, usize)> = hashes.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(twins) => {
+            let [first, second] = [0, 1].map(|at: usize| view.position(twins[at].1));
+            Err(PickError::DuplicateIdentity { first, second })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,286 @@
+//! How the slots of a view are ordered for one key.
+
+use super::identity::{Identify, Weigh};
+use super::ln::ln;
+use super::score::score;
+
+/// Orders the slots of a view for one key; the highest rank comes first.
+pub(super) trait Order {
+    /// No two distinct identities have the same one.
+    type Rank: Copy + PartialOrd;
+
+    /// Returns the rank of a slot.
+    fn rank(&self, slot: usize) -> Self::Rank;
+
+    /// Returns the rank of a slot if it is higher than `floor`.
+    fn above(&self, slot: usize, floor: Self::Rank) -> Option<Self::Rank>;
+
+    /// Returns the slot with the highest rank of those that `admits` lets in, which is asked as rarely as possible.
+    fn first(
+        &self,
+        slots: impl Iterator<Item = usize> + Clone,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        highest(self, slots, admits)
+    }
+
+    /// Returns the rank of a slot if it is higher than that of the best one so far.
+    #[inline]
+    fn better(&self, slot: usize, best: Option<(usize, Self::Rank)>) -> Option<Self::Rank> {
+        match best {
+            Some((_, floor)) => self.above(slot, floor),
+            None => Some(self.rank(slot)),
+        }
+    }
+}
+
+/// Kept apart from its callers, so that all it needs stays in registers.
+#[inline(never)]
+fn highest<O: Order + ?Sized>(
+    order: &O,
+    mut slots: impl Iterator<Item = usize>,
+    admits: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let mut first = slots.find(|slot| admits(*slot))?;
+    let mut floor = order.rank(first);
+    // A higher rank is rare. Looking for the next one keeps the floor out of the loop, and chains of comparisons with it.
+    while let Some(higher) =
+        slots.find_map(|slot| Some((slot, order.above(slot, floor)?)).filter(|_| admits(slot)))
+    {
+        (first, floor) = higher;
+    }
+    Some(first)
+}
+
+/// Orders by the score alone.
+pub(super) struct ByScore<'a, M> {
+    pub(super) key: u64,
+    pub(super) members: &'a M,
+}
+
+impl<M: Identify> Order for ByScore<'_, M> {
+    type Rank = u64;
+
+    #[inline]
+    fn rank(&self, slot: usize) -> u64 {
+        score(self.key, self.members.identity(slot))
+    }
+
+    #[inline]
+    fn above(&self, slot: usize, floor: u64) -> Option<u64> {
+        let rank = self.rank(slot);
+        if rank > floor { Some(rank) } else { None }
+    }
+}
+
+/// Orders by weight over `-ln` of the score as a number between zero and one.
+pub(super) struct ByWeight<'a, M> {
+    pub(super) key: u64,
+    pub(super) members: &'a M,
+}
+
+/// Compares by the first field; scores only break ties.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) struct WeightedRank {
+    value: f64,
+    score: u64,
+    /// Made of the reciprocal of the value: who does not reach it ranks lower.
+    reach: u64,
+}
+
+impl<M: Weigh> Order for ByWeight<'_, M> {
+    type Rank = WeightedRank;
+
+    #[inline]
+    fn rank(&self, slot: usize) -> WeightedRank {
+        WeightedRank::new(self.score(slot), self.members.weight(slot))
+    }
+
+    #[inline]
+    fn above(&self, slot: usize, floor: WeightedRank) -> Option<WeightedRank> {
+        let (score, weight) = (self.score(slot), self.members.weight(slot));
+        if reaches(score, weight, floor.reach) {
+            WeightedRank::new(score, weight).higher_than(floor)
+        } else {
+            None
+        }
+    }
+
+    fn first(
+        &self,
+        slots: impl Iterator<Item = usize> + Clone,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        self.certain(slots.clone(), &admits).or_else(|| highest(self, slots, admits))
+    }
+}
+
+impl<M: Weigh> ByWeight<'_, M> {
+    #[inline]
+    fn score(&self, slot: usize) -> u64 {
+        score(self.key, self.members.identity(slot))
+    }
+
+    /// Returns the first slot if that is certain without a logarithm, which it mostly is.
+    ///
+    /// With `d = 1 - u`, `d <= -ln u <= d (2 - d) / (2 (1 - d))`. The slot with the least `d / weight` is the first one if the
+    /// upper bound for it is below the lower bound of the one with the second least. Where the search begins, six are expected
+    /// below: nobody is in one of four hundred picks, and more often only where many are excluded.
+    #[inline(never)]
+    fn certain(
+        &self,
+        mut slots: impl Iterator<Item = usize>,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let (mut first, mut least) = (None, Bounds { lower: f64::INFINITY, upper: f64::INFINITY });
+        let heaviest = u64::from(self.members.heaviest());
+        let mut second = LIKELY / self.members.known_sum() as f64;
+        let mut reach = reach_of(second);
+        let mut beyond = reach.saturating_mul(heaviest);
+        while let Some((slot, bounds)) = slots.find_map(|slot| {
+            let score = self.score(slot);
+            // Decides about most without a look at their weights.
+            if !score > beyond {
+                return None;
+            }
+            let weight = self.members.weight(slot);
+            let within = reaches(score, weight, reach) && admits(slot);
+            within.then(|| (slot, Bounds::new(score, weight)))
+        }) {
+            if bounds.lower < least.lower {
+                second = second.min(least.lower);
+                (first, least) = (Some(slot), bounds);
+            } else {
+                second = second.min(bounds.lower);
+            }
+            reach = reach_of(second);
+            beyond = reach.saturating_mul(heaviest);
+        }
+        first.filter(|_| least.upper < second)
+    }
+}
+
+/// How many are expected below a bound where a search begins. The sum of all rates is the sum of the weights.
+const LIKELY: f64 = 6.0;
+
+/// What `-ln u / weight` lies between.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lower: f64,
+    upper: f64,
+}
+
+impl Bounds {
+    /// Widens the bounds by more than what rounding can do, here and in the logarithm.
+    #[inline]
+    fn new(score: u64, weight: u32) -> Self {
+        let (d, weight) = (1.0 - unit(score), f64::from(weight));
+        let lower = d / weight;
+        Self { lower: lower * (1.0 - MARGIN), upper: lower * (2.0 - d) / (2.0 - 2.0 * d) * (1.0 + MARGIN) }
+    }
+}
+
+/// 2^-48: far above the error of the logarithm, which is below 2^-50.
+const MARGIN: f64 = 1.0 / (1u64 << 48) as f64;
+
+/// Tells whether the member may have `-ln u / weight` no greater than what `reach` was made of.
+#[inline]
+fn reaches(score: u64, weight: u32, reach: u64) -> bool {
+    u64::from(weight).checked_mul(reach).is_none_or(|reach| !score <= reach)
+}
+
+/// Bounds from above `2^64 (1 - u) / weight` of those with `-ln u / weight` up to `cost`, as `-ln u >= 1 - u`.
+///
+/// The margins are for rounding and for the eleven bits of a score that `u` leaves out. What does not fit is cut off, and
+/// reaches everybody all the same.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "costs are positive")]
+#[inline]
+fn reach_of(cost: f64) -> u64 {
+    let bound = 2.0 * (1u64 << 63) as f64 * cost;
+    ((bound * (1.0 + MARGIN)) as u64).saturating_add(1 << 11)
+}
+
+impl WeightedRank {
+    fn new(score: u64, weight: u32) -> Self {
+        let value = f64::from(weight) / -ln(unit(score));
+        Self { value, score, reach: reach_of(1.0 / value) }
+    }
+
+    fn higher_than(self, floor: Self) -> Option<Self> {
+        Some(self).filter(|rank| *rank > floor)
+    }
+}
+
+/// Returns the score as an odd multiple of 2^-53, which is neither zero nor one.
+fn unit(score: u64) -> f64 {
+    ((score >> 11) | 1) as f64 * (f64::EPSILON / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ByWeight, Identify, Order, Weigh, highest, unit};
+
+    #[test]
+    fn units_lie_strictly_between_zero_and_one() {
+        for score in [0, 1, u64::MAX, 1 << 63, 0x7FF] {
+            let u = unit(score);
+            assert!(u > 0.0 && u < 1.0, "{score:x} is {u:e}");
+        }
+    }
+
+    const WEIGHTS: [u32; 8] = [1, 2, 1, u32::MAX, 3, 100, 99, 65_537];
+
+    struct Made(usize);
+
+    impl Identify for Made {
+        fn identity(&self, slot: usize) -> u64 {
+            (slot as u64 + 1).wrapping_mul(0xD134_2543_DE82_EF95)
+        }
+    }
+
+    impl Weigh for Made {
+        fn weight(&self, slot: usize) -> u32 {
+            WEIGHTS[slot % self.0]
+        }
+
+        fn heaviest(&self) -> u32 {
+            WEIGHTS[..self.0].iter().copied().max().unwrap_or(1)
+        }
+
+        fn known_sum(&self) -> u64 {
+            (0..40).map(|slot| u64::from(self.weight(slot))).sum()
+        }
+    }
+
+    fn orders(members: &Made) -> impl Iterator<Item = ByWeight<'_, Made>> {
+        (0..2_000u64).map(move |key| ByWeight { key: key.wrapping_mul(0x9E37_79B9_7F4A_7C15), members })
+    }
+
+    #[test]
+    fn a_bound_without_a_logarithm_passes_over_nobody_who_is_higher() {
+        for order in orders(&Made(8)) {
+            for slot in 0..40 {
+                let (rank, floor) = (order.rank(slot), order.rank((slot * 7 + 3) % 40));
+                assert_eq!(order.above(slot, floor), Some(rank).filter(|rank| *rank > floor));
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_first_without_a_logarithm_is_first_with_it_and_that_is_mostly_so() {
+        for members in [1, 2, 3, 6, 8].map(Made) {
+            for slots in [1, 2, 3, 10, 40] {
+                let mut undecided = 0;
+                for order in orders(&members) {
+                    let admits = |slot| slot % 5 != 2;
+                    match order.certain(0..slots, admits) {
+                        Some(first) => assert_eq!(highest(&order, 0..slots, admits), Some(first)),
+                        None => undecided += 1,
+                    }
+                }
+                let expected = slots < 40 || members.0 > 3 || undecided < 200;
+                assert!(expected, "{undecided} of 2,000 are undecided");
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The score of a member for a key.
+
+/// Odd, so that multiplications can be undone; those of well-known mixers by Stafford and Steele.
+const FIRST: u64 = 0xBF58_476D_1CE4_E5B9;
+const SECOND: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Spreads a hash over all its bits, once per pick, so that hashes that come from elsewhere need not be perfect.
+#[inline]
+pub(super) const fn spread(key: u64) -> u64 {
+    let mixed = key.wrapping_mul(FIRST);
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(SECOND);
+    mixed ^ (mixed >> 32)
+}
+
+/// Mixes a [`spread`] key with the hash of an identity.
+///
+/// For a given key it maps different identities to different scores: each step can be undone. A rotation is all that it
+/// takes between the multiplications when both hashes are spread already.
+#[inline]
+pub(super) const fn score(key: u64, identity: u64) -> u64 {
+    let mixed = (key ^ identity).wrapping_mul(FIRST);
+    mixed.rotate_left(32).wrapping_mul(SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{score, spread};
+
+    #[test]
+    fn scores_are_the_published_ones() {
+        let scores = [(0, 0), (0, 1), (1, 2), (u64::MAX, 0x0123_4567_89AB_CDEF)];
+        let expected = [0, 0x6AA4_0EA4_2D58_A7F1, 0xCA8F_7DA6_8E39_FCA1, 0x770F_9B15_4FCC_55B7];
+        assert_eq!(scores.map(|(key, identity)| score(spread(key), identity)), expected);
+    }
+}

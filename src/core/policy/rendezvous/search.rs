@@ -1,0 +1,120 @@
+//! Who comes first in an order.
+
+use super::order::Order;
+use crate::core::view::{Memo, SAMPLES};
+use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
+
+/// Returns the first eligible slot.
+///
+/// Ranks are compared before anybody is asked if it is eligible: the first one mostly is.
+#[inline]
+pub(super) fn first<C: Candidate>(view: &View<'_, C>, order: &impl Order) -> Result<usize, PickError> {
+    let first = match view.few() {
+        Some(few) => order.first(few, |_| true),
+        None => order.first(0..view.len(), |slot| view.is_promising(slot)),
+    };
+    let Some(slot) = first else { return exact(view, order, &Memo::new()) };
+    let exclusions = view.exclusions_at(slot);
+    if exclusions.is_empty() { Ok(slot) } else { beyond(view, order, Memo::of(slot, exclusions)) }
+}
+
+/// The part of [`first`] for when the first one that was believed to be eligible is not: asks the next few, then everybody.
+#[cold]
+fn beyond<C: Candidate>(view: &View<'_, C>, order: &impl Order, mut memo: Memo) -> Result<usize, PickError> {
+    if view.hint().is_some() {
+        let mut places = [Selection::new(0); SAMPLES];
+        let mut leaders = Leaders::new(order, &mut places);
+        (0..view.len()).for_each(|slot| leaders.offer(slot, || view.is_promising(slot)));
+        let next = leaders.slots().find(|slot| view.try_slot(*slot, &mut memo));
+        if let Some(slot) = next {
+            return Ok(slot);
+        }
+    }
+    exact(view, order, &memo)
+}
+
+/// Asks everybody whose rank is higher than that of the first eligible one so far, which is right whatever the hints say.
+fn exact<C: Candidate>(view: &View<'_, C>, order: &impl Order, memo: &Memo) -> Result<usize, PickError> {
+    let mut counts = ExclusionCounts::default();
+    let mut best = None;
+    for slot in 0..view.len() {
+        let Some(rank) = order.better(slot, best) else { continue };
+        let exclusions = view.sample(slot, memo);
+        if exclusions.is_empty() {
+            best = Some((slot, rank));
+        } else {
+            counts.add(exclusions);
+        }
+    }
+    // Where nobody was eligible, everybody has been asked and counted.
+    best.map(|(slot, _)| slot).ok_or_else(|| view.refusal(counts))
+}
+
+/// Writes the first eligible candidates into `into`, in order, and returns how many there are.
+pub(super) fn replicas<C: Candidate>(
+    view: &View<'_, C>,
+    order: &impl Order,
+    into: &mut [Selection],
+) -> Result<usize, PickError> {
+    if into.is_empty() {
+        return Ok(0);
+    }
+    let mut counts = ExclusionCounts::default();
+    let mut leaders = Leaders::new(order, into);
+    for slot in 0..view.len() {
+        leaders.offer(slot, || {
+            let exclusions = view.exclusions_at(slot);
+            if !exclusions.is_empty() {
+                counts.add(exclusions);
+            }
+            exclusions.is_empty()
+        });
+    }
+    let found = leaders.len;
+    into[..found].iter_mut().for_each(|place| *place = view.select(place.index()));
+    if found == 0 { Err(view.refusal(counts)) } else { Ok(found) }
+}
+
+/// Keeps the highest slots of those that are offered, as many as there are places.
+struct Leaders<'a, O: Order> {
+    order: &'a O,
+    /// Slots, the first `len` of them, highest first.
+    places: &'a mut [Selection],
+    len: usize,
+    /// The lowest place and its rank, once all are taken.
+    last: Option<(usize, O::Rank)>,
+}
+
+impl<'a, O: Order> Leaders<'a, O> {
+    /// Makes an empty list of at least one place.
+    fn new(order: &'a O, places: &'a mut [Selection]) -> Self {
+        Self { order, places, len: 0, last: None }
+    }
+
+    /// Takes a slot in if it is higher than the lowest, and then only if `admits` says so.
+    #[inline]
+    fn offer(&mut self, slot: usize, admits: impl FnOnce() -> bool) {
+        if let Some(rank) = self.order.better(slot, self.last)
+            && admits()
+        {
+            self.insert(slot, rank);
+        }
+    }
+
+    fn insert(&mut self, slot: usize, rank: O::Rank) {
+        let behind = |place: &Selection| self.order.rank(place.index()) >= rank;
+        let at = self.places[..self.len].partition_point(behind);
+        let end = self.len.min(self.places.len() - 1);
+        self.places.copy_within(at..end, at + 1);
+        self.places[at] = Selection::new(slot);
+        self.len = end + 1;
+        if self.len == self.places.len() {
+            let last = self.places[end].index();
+            self.last = Some((last, self.order.rank(last)));
+        }
+    }
+
+    fn slots(&self) -> impl Iterator<Item = usize> {
+        self.places[..self.len].iter().map(|place| place.index())
+    }
+}
