@@ -36,6 +36,7 @@
 //! # Ok::<(), PickError>(())
 //! ```
 
+mod groups;
 mod least_loaded;
 mod maglev;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
