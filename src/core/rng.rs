@@ -75,6 +75,20 @@ impl Rng {
         scale(self.next_u64(), n).0
     }
 
+    /// Draws a number below `n` with whatever of the draw is left over, again uniform bits as far as `n` leaves any.
+    #[must_use]
+    #[inline]
+    pub(crate) fn below_with_rest(&self, n: usize) -> (usize, u64) {
+        scale(self.next_u64(), n)
+    }
+
+    /// As [`below`](Self::below), where `usize` may be too narrow.
+    #[must_use]
+    #[inline]
+    pub(crate) fn below_wide(&self, n: u64) -> u64 {
+        upper(self.next_u64(), n)
+    }
+
     /// Draws a number from 0 up to but without 1, one of 2^53 that are equally far apart.
     #[must_use]
     #[inline]
@@ -129,6 +143,12 @@ impl fmt::Debug for Rng {
 fn scale(bits: u64, n: usize) -> (usize, u64) {
     let product = u128::from(bits) * n as u128;
     ((product >> 64) as usize, product as u64)
+}
+
+/// Maps uniform bits to a number below `n`.
+#[inline]
+pub(crate) fn upper(bits: u64, n: u64) -> u64 {
+    ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
 #[inline]

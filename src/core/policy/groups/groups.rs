@@ -98,18 +98,18 @@ impl<T> Groups<T> {
     }
 
     /// Asks parts until one of them has somebody. Each is drawn in proportion to `share`; when nobody is left who has a
-    /// share, in proportion to `spare`; and when there is nothing to go by, the others are asked in order.
+    /// share, in proportion to `reserve`; and when there is nothing to go by, the others are asked in order.
     pub(in crate::core::policy) fn serve<R>(
         &self,
         rng: &Rng,
         share: impl Fn(&Group<T>) -> f64,
-        spare: impl Fn(&Group<T>) -> f64,
+        reserve: impl Fn(&Group<T>) -> f64,
         mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
         let mut refusals = Refusals::default();
         let mut tried = Attempted::new();
         while tried.len() < DRAWS {
-            let drawn = self.draw(rng, &tried, &share).or_else(|| self.draw(rng, &tried, &spare));
+            let drawn = self.draw(rng, &tried, &share).or_else(|| self.draw(rng, &tried, &reserve));
             let Some(at) = drawn else { break };
             if let Some(found) = refusals.take(pick(at, &self.all[at]))? {
                 return Ok(found);

@@ -162,8 +162,7 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for PriorityFailover<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
         let earlier = previous.and_then(Prepared::earlier::<PriorityTable>);
         let table = PriorityTable::new(view, self.config, |priority, positions| {
-            let level = View::new(view.candidates()).within(positions).with_now(view.now());
-            self.inner.prepare(&level, earlier.and_then(|table| table.prepared_for(priority)))
+            self.inner.prepare(&view.part(positions), earlier.and_then(|table| table.prepared_for(priority)))
         })?;
         Ok(Prepared::new(view.len(), table))
     }
