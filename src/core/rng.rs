@@ -54,6 +54,12 @@ impl Rng {
         Self(Source::Seeded(AtomicU64::new(seed)))
     }
 
+    /// Makes a generator for one layer of policies, whose draws have nothing to do with those of others that were given the
+    /// same seed: an inner policy must not see the draw again that led to it.
+    pub(crate) fn seeded_apart(seed: u64, layer: &str) -> Self {
+        Self::seeded(layer.bytes().fold(seed, |seed, byte| split_mix(seed ^ u64::from(byte))))
+    }
+
     /// Draws 64 random bits.
     #[must_use]
     #[inline]

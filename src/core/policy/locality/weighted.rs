@@ -103,7 +103,7 @@ impl<P> LocalityWeighted<P> {
     /// Makes the draw of localities reproducible.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { rng: Rng::seeded(seed), ..self }
+        Self { rng: Rng::seeded_apart(seed, "locality"), ..self }
     }
 
     /// Chooses as [`Policy::pick_from`] does, and says how.

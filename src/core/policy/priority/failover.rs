@@ -83,7 +83,7 @@ impl<P> PriorityFailover<P> {
     /// Makes the draw of levels reproducible.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { rng: Rng::seeded(seed), ..self }
+        Self { rng: Rng::seeded_apart(seed, "priority"), ..self }
     }
 
     /// Chooses as [`Policy::pick_from`] does, and says how.

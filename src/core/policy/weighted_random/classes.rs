@@ -20,21 +20,8 @@ struct Class {
     eligibility: Eligibility,
 }
 
-/// Holds a member that was drawn and its lot, below the largest weight of its class.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drawn {
-    pub(super) slot: usize,
-    weight: u32,
-    lot: u64,
-}
-
-impl Drawn {
-    /// Tells whether its weight is too light for the lot, so that another draw has to be made.
-    #[inline]
-    pub(super) fn is_light(self) -> bool {
-        self.lot >= u64::from(self.weight)
-    }
-}
+/// How many draws are made: each is accepted with a chance of a half at least, so not all of them are in vain.
+const DRAWS: u32 = 64;
 
 impl Classes {
     pub(super) fn new<C: Candidate>(view: &View<'_, C>) -> Result<Self, PickError> {
@@ -56,25 +43,37 @@ impl Classes {
         Ok(Self { all: all.into(), homes })
     }
 
-    /// Draws one of the members that are believed to be eligible, or of all members when hints are no use; nobody when there
-    /// are none.
+    /// Draws the slot of one of the members that are believed to be eligible, or of all members when hints are no use, by
+    /// weight; nobody when there are none.
     #[inline]
-    pub(super) fn draw(&self, rng: &Rng, everybody: bool) -> Option<Drawn> {
+    pub(super) fn draw(&self, rng: &Rng, everybody: bool) -> Option<usize> {
+        for _ in 0..DRAWS {
+            let (class, count) = self.draw_class(rng, everybody)?;
+            if let Some(slot) = class.draw(rng, count) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Draws a class, and says how many members of it are in play.
+    #[inline]
+    fn draw_class(&self, rng: &Rng, everybody: bool) -> Option<(&Class, usize)> {
         if let [only] = &*self.all {
-            return Some(only.count(everybody)).filter(|count| *count > 0).map(|count| only.draw(rng, count));
+            return Some((only, only.count(everybody))).filter(|(_, count)| *count > 0);
         }
         // No sum of so many weights as there are slots overflows: both are below 2^32.
         let total: u64 = self.all.iter().map(|class| class.mass(class.count(everybody))).sum();
         let mut left = rng.below_wide(total);
-        for class in &self.all {
+        self.all.iter().find_map(|class| {
             let count = class.count(everybody);
             let mass = class.mass(count);
             if left < mass {
-                return Some(class.draw(rng, count));
+                return Some((class, count));
             }
             left -= mass;
-        }
-        None
+            None
+        })
     }
 }
 
@@ -96,13 +95,14 @@ impl Class {
         count as u64 * u64::from(self.largest)
     }
 
+    /// Draws a member, and accepts it by its part of the largest weight.
     #[inline]
-    fn draw(&self, rng: &Rng, count: usize) -> Drawn {
+    fn draw(&self, rng: &Rng, count: usize) -> Option<usize> {
         // The member and its lot come from one draw, the lot from what the first left over: those draws that take a member
         // and a lot below its weight are one interval, whose length is right to within two in 2^64.
         let (place, rest) = rng.below_with_rest(count);
         let (slot, weight) = self.members[self.eligibility.nth(place)];
-        Drawn { slot: slot as usize, weight, lot: upper(rest, u64::from(self.largest)) }
+        Some(slot as usize).filter(|_| upper(rest, u64::from(self.largest)) < u64::from(weight))
     }
 }
 

@@ -7,7 +7,11 @@ use crate::core::{Candidate, ExclusionCounts, PickError, Rng, Selection, View};
 ///
 /// Source: M. T. Chao, "A general purpose unequal probability sampling plan", Biometrika 69(3), 1982: each candidate takes
 /// the place of the one before with the chance of its weight divided by the sum so far.
-pub(super) fn scan<C: Candidate>(view: &View<'_, C>, rng: &Rng, memo: &Memo) -> Result<Selection, PickError> {
+pub(super) fn scan<C: Candidate, const N: usize>(
+    view: &View<'_, C>,
+    rng: &Rng,
+    memo: &Memo<N>,
+) -> Result<Selection, PickError> {
     let mut counts = ExclusionCounts::default();
     let mut drawn = None;
     let mut total = 0.0;

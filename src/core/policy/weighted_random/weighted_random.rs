@@ -5,8 +5,8 @@ use super::scan::{part, scan};
 use crate::core::view::Memo;
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
-/// How many draws are made before a scan decides. Of those that hit a class of weights, at least half are accepted.
-const DRAWS: usize = 16;
+/// How many members are sampled before a scan decides: many, as a fleet that has just started ramps up together.
+const SAMPLES: usize = 32;
 
 /// Chooses any eligible candidate, with a chance in proportion to its weight.
 ///
@@ -68,21 +68,40 @@ impl WeightedRandom {
     }
 
     fn pick_by<C: Candidate>(&self, classes: &Classes, view: &View<'_, C>) -> Result<Selection, PickError> {
-        let mut memo = Memo::new();
-        for _ in 0..DRAWS {
-            let Some(drawn) = classes.draw(&self.rng, view.is_panic()).filter(|_| !memo.is_full()) else {
-                break;
-            };
-            if drawn.is_light() || !view.try_slot(drawn.slot, &mut memo) {
-                continue;
-            }
-            let ramp = view.candidate(drawn.slot).map_or(1.0, |candidate| candidate.ramp(view.now()));
-            // Most candidates are past their start, and need no lot for it.
-            if ramp >= 1.0 || self.rng.unit() < part(ramp) {
-                return Ok(view.select(drawn.slot));
+        let Some(slot) = classes.draw(&self.rng, view.is_panic()) else {
+            return scan(view, &self.rng, &Memo::<0>::new());
+        };
+        let exclusions = view.exclusions_at(slot);
+        if exclusions.is_empty() && self.is_ramped(view, slot) {
+            Ok(view.select(slot))
+        } else {
+            self.pick_beyond(classes, view, Memo::of(slot, exclusions))
+        }
+    }
+
+    /// The part of a pick for when the first member that was drawn is not to be chosen.
+    #[cold]
+    fn pick_beyond<C: Candidate>(
+        &self,
+        classes: &Classes,
+        view: &View<'_, C>,
+        mut memo: Memo<SAMPLES>,
+    ) -> Result<Selection, PickError> {
+        for _ in 1..SAMPLES {
+            let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { break };
+            if view.try_slot(slot, &mut memo) && self.is_ramped(view, slot) {
+                return Ok(view.select(slot));
             }
         }
         scan(view, &self.rng, &memo)
+    }
+
+    /// Tells, by chance, whether a member takes the request that its full weight would get it.
+    #[inline]
+    fn is_ramped<C: Candidate>(&self, view: &View<'_, C>, slot: usize) -> bool {
+        let ramp = view.candidate(slot).map_or(1.0, |candidate| candidate.ramp(view.now()));
+        // Most members are past their start, and need no draw for it.
+        ramp >= 1.0 || self.rng.unit() < part(ramp)
     }
 }
 
@@ -96,7 +115,7 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         match view.table::<Classes>() {
             Some(classes) => self.pick_by(classes, view),
-            None => scan(view, &self.rng, &Memo::new()),
+            None => scan(view, &self.rng, &Memo::<0>::new()),
         }
     }
 }

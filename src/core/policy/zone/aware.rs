@@ -95,7 +95,7 @@ impl<P> ZoneAware<P> {
     /// Makes the draw of zones reproducible.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { rng: Rng::seeded(seed), ..self }
+        Self { rng: Rng::seeded_apart(seed, "zone"), ..self }
     }
 
     /// Chooses as [`Policy::pick_from`] does, and says how.
