@@ -10,7 +10,10 @@ use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
 use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
-use poise::core::{Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Selection, View};
+use poise::core::policy::{LeastRequests, LocalityWeighted, WeightedRandom, ZoneAware};
+use poise::core::{
+    Candidate, Eligibility, Exclusion, Exclusions, InFlight, Locality, Now, Policy, Selection, View, Weight,
+};
 
 const SIZES: [usize; 4] = [8, 64, 512, 10_000];
 const PICKS: usize = 1_000;
@@ -18,6 +21,8 @@ const PICKS: usize = 1_000;
 struct Node {
     id: String,
     excluded: AtomicU64,
+    weight: Weight,
+    locality: Locality,
     load: InFlight,
 }
 
@@ -38,15 +43,27 @@ impl Candidate for Node {
         &self.load
     }
 
+    fn weight(&self) -> Weight {
+        self.weight
+    }
+
+    fn locality(&self) -> Option<&Locality> {
+        Some(&self.locality)
+    }
+
     fn exclusions(&self, _: &Now) -> Exclusions {
         Exclusions::NONE.with_if(Exclusion::Circuit, self.excluded.load(Ordering::Relaxed) != 0)
     }
 }
 
 fn nodes(members: usize, excluded: impl Fn(usize) -> bool) -> Vec<Arc<Node>> {
+    let localities = ["a", "b", "c"].map(|zone| Locality::new("eu", zone));
+    let weight = |at: usize| Weight::new(u32::try_from(at % 10).unwrap_or(0) + 1).unwrap_or(Weight::ONE);
     let node = |at| Node {
         id: format!("10.0.0.{at}:80"),
         excluded: AtomicU64::new(u64::from(excluded(at))),
+        weight: weight(at),
+        locality: localities[at % 3].clone(),
         load: InFlight::new(),
     };
     (0..members).map(|at| Arc::new(node(at))).collect()
@@ -128,6 +145,11 @@ rows! {
     priority_over_maglev: PriorityFailover::new(Maglev::new());
     priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
     least_loaded: LeastLoaded::new();
+    weighted_random: WeightedRandom::new();
+    least_requests: LeastRequests::new();
+    three_choices: PowerOfTwoChoices::new().choices(3);
+    locality_over_random: LocalityWeighted::new(Random::new());
+    zone_over_random: ZoneAware::new(Random::new(), Locality::new("eu", "a"));
 }
 
 #[divan::bench(args = [50, 90, 98])]
@@ -138,6 +160,11 @@ fn two_choices_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usi
 #[divan::bench(args = [50, 90, 98])]
 fn round_robin_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
     picks(bencher, &nodes(10_000, |at| at % 100 < percent), &RoundRobin::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn weighted_random_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &nodes(10_000, |at| at % 100 < percent), &WeightedRandom::new());
 }
 
 #[divan::bench(args = [50, 90, 98])]

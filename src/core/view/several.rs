@@ -3,7 +3,7 @@
 use super::View;
 use super::memo::Memo;
 use super::readers::sane;
-use crate::core::{Candidate, Eligibility, ExclusionCounts, PickError, Rng, Selection};
+use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
 /// How many candidates one pick draws at most.
 pub(crate) const MOST: usize = 16;
@@ -12,13 +12,16 @@ pub(crate) const MOST: usize = 16;
 const SAMPLES: usize = 2 * MOST;
 
 /// Holds the slots that were drawn.
-#[derive(Default)]
 struct Drawn {
     slots: [usize; MOST],
     len: usize,
 }
 
 impl Drawn {
+    fn none() -> Self {
+        Self { slots: [0; MOST], len: 0 }
+    }
+
     fn push(&mut self, slot: usize) {
         self.slots[self.len] = slot;
         self.len += 1;
@@ -71,19 +74,40 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Draws `wanted` distinct eligible slots, or all when there are fewer.
+    #[inline]
     fn draw_several(&self, wanted: usize, rng: &Rng) -> Result<Drawn, PickError> {
-        let mut memo = Memo::<SAMPLES>::new();
-        let mut drawn = Drawn::default();
+        let mut drawn = Drawn::none();
+        let believed = self.hint().map_or(self.len(), Eligibility::count);
+        while drawn.len < wanted && wanted < believed {
+            let Some(slot) = self.draw_slot(rng).filter(|slot| !drawn.all().contains(slot)) else { break };
+            let exclusions = self.exclusions_at(slot);
+            if !exclusions.is_empty() {
+                return self.draw_beyond(wanted, rng, Memo::of(slot, exclusions), drawn);
+            }
+            drawn.push(slot);
+        }
+        if drawn.len == wanted { Ok(drawn) } else { self.draw_beyond(wanted, rng, Memo::new(), drawn) }
+    }
+
+    /// The part of [`draw_several`](Self::draw_several) for when a draw missed, or when there may be too few.
+    #[cold]
+    fn draw_beyond(
+        &self,
+        wanted: usize,
+        rng: &Rng,
+        mut memo: Memo<SAMPLES>,
+        mut drawn: Drawn,
+    ) -> Result<Drawn, PickError> {
+        drawn.all().iter().for_each(|slot| memo.keep(*slot, Exclusions::NONE));
         let believed = self.hint().map_or(self.len(), Eligibility::count);
         let complete = if believed > wanted {
             self.draw_distinct(wanted, rng, &mut memo, &mut drawn)
         } else {
-            self.hint().is_some() && self.take_believed(believed, &mut memo, &mut drawn)
+            self.hint().is_some() && self.take_believed(wanted, believed, &mut memo, &mut drawn)
         };
-        if complete {
-            return Ok(drawn);
+        if !complete {
+            self.fill_by_scan(wanted, rng, &memo, &mut drawn)?;
         }
-        self.fill_by_scan(wanted, rng, &memo, &mut drawn)?;
         Ok(drawn)
     }
 
@@ -104,11 +128,17 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Takes the few that are believed to be eligible, and tells whether all of them were.
-    fn take_believed(&self, believed: usize, memo: &mut Memo<SAMPLES>, drawn: &mut Drawn) -> bool {
+    fn take_believed(
+        &self,
+        wanted: usize,
+        believed: usize,
+        memo: &mut Memo<SAMPLES>,
+        drawn: &mut Drawn,
+    ) -> bool {
         let Some(hint) = self.hint().filter(|_| believed > 0) else { return false };
         (0..believed).map(|place| hint.nth(place)).fold(true, |complete, slot| {
             // Two places of a permutation that is being changed may show the same slot for a moment.
-            let found = memo.get(slot).is_none() && self.try_slot(slot, memo);
+            let found = drawn.len < wanted && memo.get(slot).is_none() && self.try_slot(slot, memo);
             if found {
                 drawn.push(slot);
             }

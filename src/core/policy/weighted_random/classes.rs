@@ -20,12 +20,15 @@ struct Class {
     eligibility: Eligibility,
 }
 
+/// How many powers of two there are among weights.
+const CLASSES: usize = 32;
+
 /// How many draws are made: each is accepted with a chance of a half at least, so not all of them are in vain.
 const DRAWS: u32 = 64;
 
 impl Classes {
     pub(super) fn new<C: Candidate>(view: &View<'_, C>) -> Result<Self, PickError> {
-        let mut classes: [Vec<(u32, u32)>; 32] = std::array::from_fn(|_| Vec::new());
+        let mut classes: [Vec<(u32, u32)>; CLASSES] = std::array::from_fn(|_| Vec::new());
         for (index, slot) in (0..view.len()).zip(0u32..) {
             let candidate = view.candidate(index).ok_or(PickError::InconsistentTopology)?;
             let weight = candidate.weight().value();
@@ -59,21 +62,20 @@ impl Classes {
     /// Draws a class, and says how many members of it are in play.
     #[inline]
     fn draw_class(&self, rng: &Rng, everybody: bool) -> Option<(&Class, usize)> {
-        if let [only] = &*self.all {
-            return Some((only, only.count(everybody))).filter(|(_, count)| *count > 0);
-        }
+        let mut up_to = [0; CLASSES];
+        let mut counts = [0; CLASSES];
+        let mut total = 0;
         // No sum of so many weights as there are slots overflows: both are below 2^32.
-        let total: u64 = self.all.iter().map(|class| class.mass(class.count(everybody))).sum();
-        let mut left = rng.below_wide(total);
-        self.all.iter().find_map(|class| {
-            let count = class.count(everybody);
-            let mass = class.mass(count);
-            if left < mass {
-                return Some((class, count));
-            }
-            left -= mass;
-            None
-        })
+        for (at, class) in self.all.iter().enumerate().take(CLASSES) {
+            counts[at] = class.count(everybody);
+            total += counts[at] as u64 * u64::from(class.largest);
+            up_to[at] = total;
+        }
+        let lot = rng.below_wide(total);
+        // Counted rather than searched: which class it is cannot be foretold, so a branch would be wrong half of the time.
+        let classes = self.all.len().min(CLASSES);
+        let at = up_to[..classes].iter().map(|end| usize::from(*end <= lot)).sum::<usize>();
+        self.all.get(at).map(|class| (class, counts[at]))
     }
 }
 
@@ -88,11 +90,6 @@ impl Class {
     #[inline]
     fn count(&self, everybody: bool) -> usize {
         if everybody { self.members.len() } else { self.eligibility.count() }
-    }
-
-    #[inline]
-    fn mass(&self, count: usize) -> u64 {
-        count as u64 * u64::from(self.largest)
     }
 
     /// Draws a member, and accepts it by its part of the largest weight.
