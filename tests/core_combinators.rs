@@ -2,6 +2,8 @@
 
 #[path = "support/counted.rs"]
 mod counted;
+#[path = "support/looks.rs"]
+mod looks;
 #[path = "support/member.rs"]
 mod member;
 
@@ -15,6 +17,7 @@ use poise::core::{
 };
 
 use crate::counted::Counted;
+use crate::looks::looks;
 use crate::member::Member;
 
 /// Always refuses in this way.
@@ -59,8 +62,8 @@ fn a_strict_policy_falls_back_to_a_lenient_one_with_tables_and_flips_for_both() 
     let prepared = policy.prepare(&View::new(&members), None).expect("four members fit");
     let decide = || policy.decide(&View::new(&members).prepared(&prepared), &());
     assert_eq!(decide().map(|decision| decision.fell_back), Ok(false));
-    for slot in 0..3 {
-        members[slot].exclude(Exclusion::Circuit);
+    for (slot, member) in members.iter().enumerate().take(3) {
+        member.exclude(Exclusion::Circuit);
         prepared.set_eligible(slot, false);
     }
     let decision = decide().expect("the lenient one does not panic");
@@ -183,15 +186,15 @@ fn flips_reach_the_inner_policy_of_a_sticky_one() {
     let policy = Sticky::new(Fallback::new(WeightedRandom::seeded(1), Random::seeded(1)));
     let prepared = policy.prepare(&View::new(&members), None).expect("70 members fit");
     let eligibility = Eligibility::of(&members, &Now::lazy());
-    for slot in 0..69 {
-        members[slot].exclude(Exclusion::Probe);
+    for (slot, member) in members.iter().enumerate().take(69) {
+        member.exclude(Exclusion::Probe);
         prepared.set_eligible(slot, false);
         eligibility.set(slot, false);
     }
-    members.iter().for_each(|member| member.sampled.store(0, std::sync::atomic::Ordering::Relaxed));
+    looks(&members);
     let view = View::new(&members).prepared(&prepared).eligibility(&eligibility);
     let key = StickyKey::<(), u64>::new(&());
     assert_eq!(policy.pick_from(&view, &key).map(Selection::index), Ok(69));
-    let looks = members.iter().map(|member| member.sampled.load(std::sync::atomic::Ordering::Relaxed));
-    assert_eq!(looks.sum::<u32>(), 1, "the table names the only one left");
+    let looks = looks(&members);
+    assert_eq!((looks.total, looks.most), (1, 1), "the table names the only one left");
 }

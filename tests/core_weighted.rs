@@ -158,7 +158,8 @@ fn a_pick_among_many_excluded_ones_looks_at_few() {
     let prepared = prepare(&members);
     looks(&members);
     draw(&members, Some(&prepared), 3, 5_000);
-    assert_eq!(looks(&members).total, 5_000, "one look each");
+    let found = looks(&members);
+    assert!(found.total == 5_000 && found.most < 100, "one look each, and not always at the same");
     // Weights just above a power of two beside one just below the next are the worst case: half of the draws are in vain.
     let mut weights = vec![64; 5_000];
     weights.push(127);

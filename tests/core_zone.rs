@@ -192,7 +192,9 @@ fn when_all_of_the_drawn_zone_were_tried_another_one_serves() {
     let tried: &'static Attempted = Box::leak(Box::new(Attempted::from_iter([0, 1])));
     let counts = draw(&policy, || View::new(members).avoiding(tried), 10_000);
     assert_shares(&counts, &[0.0, 1.0, 3.0, 0.0, 0.0], "by members, as none has a share");
-    members.iter().for_each(|member| member.exclude(Exclusion::Capacity));
+    for member in members {
+        member.exclude(Exclusion::Capacity);
+    }
     let Err(PickError::NoEligible(counts)) = policy.pick(members, &()) else { panic!("nobody has room") };
     assert_eq!((counts.candidates(), counts.of(Exclusion::Capacity)), (6, 6), "each is counted once");
 }

@@ -33,6 +33,11 @@ impl LoadMetric for Gauge {
 
 /// Counts what it was set to, as far as that is a number of requests.
 impl AdditiveLoad for Gauge {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and not-a-number is zero"
+    )]
     fn count(&self) -> u64 {
         self.measured.fetch_add(1, Ordering::Relaxed);
         self.get() as u64

@@ -99,6 +99,7 @@ impl<T> Groups<T> {
 
     /// Asks parts until one of them has somebody. Each is drawn in proportion to `share`; when nobody is left who has a
     /// share, in proportion to `reserve`; and when there is nothing to go by, the others are asked in order.
+    #[inline]
     pub(in crate::core::policy) fn serve<R>(
         &self,
         rng: &Rng,
@@ -107,9 +108,29 @@ impl<T> Groups<T> {
         mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
         let mut refusals = Refusals::default();
-        let mut tried = Attempted::new();
+        let mut tried = None;
+        if let Some(at) = self.draw(rng, |_| false, &share) {
+            if let Some(found) = refusals.take(pick(at, &self.all[at]))? {
+                return Ok(found);
+            }
+            tried = Some(at);
+        }
+        self.serve_beyond(rng, tried.into_iter().collect(), refusals, (share, reserve), pick)
+    }
+
+    /// The part of [`serve`](Self::serve) for when the first part that was drawn had nobody.
+    #[cold]
+    fn serve_beyond<R>(
+        &self,
+        rng: &Rng,
+        mut tried: Attempted,
+        mut refusals: Refusals,
+        (share, reserve): (impl Fn(&Group<T>) -> f64, impl Fn(&Group<T>) -> f64),
+        mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
+    ) -> Result<R, PickError> {
         while tried.len() < DRAWS {
-            let drawn = self.draw(rng, &tried, &share).or_else(|| self.draw(rng, &tried, &reserve));
+            let skip = |at| tried.contains(at);
+            let drawn = self.draw(rng, skip, &share).or_else(|| self.draw(rng, skip, &reserve));
             let Some(at) = drawn else { break };
             if let Some(found) = refusals.take(pick(at, &self.all[at]))? {
                 return Ok(found);
@@ -124,19 +145,23 @@ impl<T> Groups<T> {
         Err(refusals.into_error())
     }
 
-    /// Draws a part that has not been tried, in proportion to `share`, if any of them has a share.
-    fn draw(&self, rng: &Rng, tried: &Attempted, share: impl Fn(&Group<T>) -> f64) -> Option<usize> {
-        let open = || {
-            let untried = self.all.iter().enumerate().filter(|(at, _)| !tried.contains(*at));
-            untried.map(|(at, group)| (at, share(group))).filter(|(_, share)| *share > 0.0)
-        };
-        let total: f64 = open().map(|(_, share)| share).sum();
+    /// Draws a part in proportion to `share`, if any that is not skipped has one.
+    #[inline]
+    fn draw(
+        &self,
+        rng: &Rng,
+        skip: impl Fn(usize) -> bool,
+        share: impl Fn(&Group<T>) -> f64,
+    ) -> Option<usize> {
+        let share = |(at, group): (usize, &Group<T>)| if skip(at) { 0.0 } else { share(group) };
+        let shares = || self.all.iter().enumerate().map(&share);
+        let total: f64 = shares().sum();
         if total <= 0.0 {
             return None;
         }
         let mut left = rng.unit() * total;
         let mut last = None;
-        for (at, share) in open() {
+        for (at, share) in shares().enumerate().filter(|(_, share)| *share > 0.0) {
             if left < share {
                 return Some(at);
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::core::policy::groups::{Group, Groups, Health};
 use crate::core::{Candidate, Locality, PickError, Prepared, Rng, Table, View, Weight};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Holds the localities and which members they have.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Place {
     locality: Option<Locality>,
     /// What it was given instead of the sum of its members.
     weight: Option<Weight>,
+    /// The bits of a floating-point number.
+    share: AtomicU64,
 }
 
 impl LocalityTable {
@@ -30,9 +33,10 @@ impl LocalityTable {
     ) -> Result<Self, PickError> {
         let localities = Groups::new(view, C::locality, |locality, positions| {
             let weight = locality.and_then(|locality| weights.get(locality)).copied();
-            let place = Place { locality: locality.cloned(), weight };
+            let place = Place { locality: locality.cloned(), weight, share: AtomicU64::new(0) };
             inner(locality, positions).map(|prepared| (place, prepared))
         })?;
+        localities.settle(|localities| share_out(localities, overprovisioning));
         Ok(Self { localities, overprovisioning })
     }
 
@@ -44,7 +48,7 @@ impl LocalityTable {
         panic: bool,
         pick: impl FnMut(usize, &Group<Place>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
-        let share = |group: &Group<Place>| if panic { weight(group) } else { self.share(group) };
+        let share = |group: &Group<Place>| if panic { weight(group) } else { group.tag.share() };
         self.localities.serve(rng, share, weight, pick)
     }
 
@@ -53,20 +57,28 @@ impl LocalityTable {
         let same = |group: &&Group<Place>| group.tag.locality.as_ref() == locality;
         self.localities.all().iter().find(same).map(|group| &group.scope.prepared)
     }
+}
 
-    /// Returns the weight, less what the healthy part cannot carry.
+impl Place {
     #[inline]
-    fn share(&self, group: &Group<Place>) -> f64 {
-        let Health { healthy, total } = group.health();
-        let carried = healthy as f64 * f64::from(self.overprovisioning) / (total as f64 * 100.0);
-        weight(group) * carried.min(1.0)
+    fn share(&self) -> f64 {
+        f64::from_bits(self.share.load(Ordering::Relaxed))
     }
 }
 
 impl Table for LocalityTable {
     fn set_eligible(&self, slot: usize, eligible: bool) {
-        // Shares are worked out from the healths at each pick: there is no plan to make.
-        self.localities.set_eligible(slot, eligible, |_| ());
+        let plan = |localities: &[Group<Place>]| share_out(localities, self.overprovisioning);
+        self.localities.set_eligible(slot, eligible, plan);
+    }
+}
+
+/// Gives each locality its weight, less what the healthy part cannot carry.
+fn share_out(localities: &[Group<Place>], overprovisioning: u32) {
+    for group in localities {
+        let Health { healthy, total } = group.health();
+        let carried = healthy as f64 * f64::from(overprovisioning) / (total as f64 * 100.0);
+        group.tag.share.store((weight(group) * carried.min(1.0)).to_bits(), Ordering::Relaxed);
     }
 }
 

@@ -62,20 +62,21 @@ impl Classes {
     /// Draws a class, and says how many members of it are in play.
     #[inline]
     fn draw_class(&self, rng: &Rng, everybody: bool) -> Option<(&Class, usize)> {
-        let mut up_to = [0; CLASSES];
-        let mut counts = [0; CLASSES];
-        let mut total = 0;
-        // No sum of so many weights as there are slots overflows: both are below 2^32.
-        for (at, class) in self.all.iter().enumerate().take(CLASSES) {
-            counts[at] = class.count(everybody);
-            total += counts[at] as u64 * u64::from(class.largest);
-            up_to[at] = total;
+        if let [only] = &*self.all {
+            return Some((only, only.count(everybody))).filter(|(_, count)| *count > 0);
         }
-        let lot = rng.below_wide(total);
-        // Counted rather than searched: which class it is cannot be foretold, so a branch would be wrong half of the time.
-        let classes = self.all.len().min(CLASSES);
-        let at = up_to[..classes].iter().map(|end| usize::from(*end <= lot)).sum::<usize>();
-        self.all.get(at).map(|class| (class, counts[at]))
+        // No sum of so many weights as there are slots overflows: both are below 2^32.
+        let total: u64 = self.all.iter().map(|class| class.mass(class.count(everybody))).sum();
+        let mut left = rng.below_wide(total);
+        for class in &self.all {
+            let count = class.count(everybody);
+            let mass = class.mass(count);
+            if left < mass {
+                return Some((class, count));
+            }
+            left -= mass;
+        }
+        None
     }
 }
 
@@ -90,6 +91,11 @@ impl Class {
     #[inline]
     fn count(&self, everybody: bool) -> usize {
         if everybody { self.members.len() } else { self.eligibility.count() }
+    }
+
+    #[inline]
+    fn mass(&self, count: usize) -> u64 {
+        count as u64 * u64::from(self.largest)
     }
 
     /// Draws a member, and accepts it by its part of the largest weight.
