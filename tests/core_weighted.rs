@@ -182,7 +182,9 @@ fn a_member_that_ramps_up_gets_that_part_of_its_weight() {
         }
     }
     for ramp in [0.0, -1.0, f32::NAN] {
-        members.iter_mut().for_each(|member| member.ramp = ramp);
+        for member in &mut members {
+            member.ramp = ramp;
+        }
         for prepared in [Some(&prepared), None] {
             let counts = draw(&members, prepared, 1, 50_000);
             assert_shares(&counts, &[1.0, 1.0, 40.0, 3.0], "all of nothing is divided by weight");

@@ -34,7 +34,7 @@ pub struct LocalityDecision<'a> {
 /// 5. A locality is drawn by these shares. If nobody in it can be chosen, because all were tried before, say, another one is
 ///    drawn among the rest.
 ///
-/// It has no panic mode of its own; within [`PriorityFailover`](super::PriorityFailover) each level has its localities, and
+/// It has no panic mode of its own; within [`PriorityFailover`](crate::core::policy::PriorityFailover) each level has its localities, and
 /// panics as a whole. The inner policy may divide a locality further.
 ///
 /// Source: Envoy, "Locality weighted load balancing". What a locality can carry is not rounded here.
