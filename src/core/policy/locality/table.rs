@@ -86,3 +86,35 @@ fn share_out(localities: &[Group<Place>], overprovisioning: u32) {
 fn weight(group: &Group<Place>) -> f64 {
     group.tag.weight.map_or(group.health().total as f64, |weight| f64::from(weight.value()))
 }
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::{BTreeMap, LocalityTable, Table};
+    use crate::core::{Backend, Locality, Prepared, Status, View};
+    use std::sync::Arc;
+
+    fn table(statuses: [Status; 2]) -> LocalityTable {
+        let place = Locality::new("eu", "a");
+        let members =
+            [0, 1].map(|slot| Backend::new(slot).with_locality(place.clone()).with_status(statuses[slot]));
+        let prepare = |_: Option<&Locality>, _: &[u32]| Ok(Prepared::none());
+        LocalityTable::new(&View::new(&members), &BTreeMap::new(), 100, prepare).unwrap()
+    }
+
+    fn share(table: &LocalityTable) -> f64 {
+        table.localities.all()[0].tag.share()
+    }
+
+    #[test]
+    fn loom_racing_flips_end_with_the_share_of_the_final_state() {
+        loom::model(|| {
+            let flipped = Arc::new(table([Status::Ready, Status::Draining]));
+            let other = Arc::clone(&flipped);
+            let thread = loom::thread::spawn(move || other.set_eligible(0, false));
+            flipped.set_eligible(1, true);
+            thread.join().unwrap();
+            let expected = table([Status::Draining, Status::Ready]);
+            assert!((share(&flipped) - share(&expected)).abs() < 1e-9);
+        });
+    }
+}
