@@ -12,8 +12,7 @@ use poise::core::policy::{
     StickyKey, WeightedRandom,
 };
 use poise::core::{
-    Attempted, Backend, Eligibility, Exclusion, ExclusionCounts, Now, PickError, Policy, Prepare, Selection,
-    Status, View,
+    Attempted, Backend, Exclusion, ExclusionCounts, PickError, Policy, Prepare, Selection, Status, View,
 };
 
 use crate::counted::Counted;
@@ -181,20 +180,22 @@ fn an_identity_may_be_named_by_what_it_borrows_as() {
 }
 
 #[test]
-fn flips_reach_the_inner_policy_of_a_sticky_one() {
+fn flips_reach_both_policies_of_a_fallback_within_a_sticky_one() {
     let members = Member::many(70);
-    let policy = Sticky::new(Fallback::new(WeightedRandom::seeded(1), Random::seeded(1)));
-    let prepared = policy.prepare(&View::new(&members), None).expect("70 members fit");
-    let eligibility = Eligibility::of(&members, &Now::lazy());
+    let nobody = Refuses(PickError::NoEligible(ExclusionCounts::default()));
+    let first = Sticky::new(Fallback::new(WeightedRandom::seeded(1), &nobody));
+    let second = Sticky::new(Fallback::new(&nobody, WeightedRandom::seeded(1)));
+    let policies: [&dyn Policy<Member, StickyKey<'static, (), u64>>; 2] = [&first, &second];
+    let prepared = policies.map(|policy| policy.prepare(&View::new(&members), None).expect("70 members fit"));
     for (slot, member) in members.iter().enumerate().take(69) {
         member.exclude(Exclusion::Probe);
-        prepared.set_eligible(slot, false);
-        eligibility.set(slot, false);
+        prepared.iter().for_each(|prepared| prepared.set_eligible(slot, false));
     }
-    looks(&members);
-    let view = View::new(&members).prepared(&prepared).eligibility(&eligibility);
-    let key = StickyKey::<(), u64>::new(&());
-    assert_eq!(policy.pick_from(&view, &key).map(Selection::index), Ok(69));
-    let looks = looks(&members);
-    assert_eq!((looks.total, looks.most), (1, 1), "the table names the only one left");
+    for (policy, prepared) in policies.into_iter().zip(&prepared) {
+        looks(&members);
+        let view = View::new(&members).prepared(prepared);
+        assert_eq!(policy.pick_from(&view, &StickyKey::new(&())).map(Selection::index), Ok(69));
+        let looks = looks(&members);
+        assert_eq!((looks.total, looks.most), (1, 1), "the table names the only one left");
+    }
 }

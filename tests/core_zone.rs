@@ -2,6 +2,8 @@
 
 #[path = "support/counted.rs"]
 mod counted;
+#[path = "support/looks.rs"]
+mod looks;
 #[path = "support/member.rs"]
 mod member;
 #[path = "support/shares.rs"]
@@ -16,6 +18,7 @@ use poise::core::{
 };
 
 use crate::counted::Counted;
+use crate::looks::looks;
 use crate::member::Member;
 use crate::shares::assert_shares;
 use crate::tally::tally;
@@ -143,6 +146,22 @@ fn zones_do_not_count_below_six_in_panic_or_without_a_zone_of_ones_own() {
     assert_shares(&counts, &all([4, 4, 4]), "in panic");
     let decision = nowhere.decide(&View::new(many), &()).expect("all are healthy");
     assert!(!decision.local, "without an own zone nothing is local");
+}
+
+#[test]
+fn flips_reach_what_is_prepared_for_all_members_together() {
+    let members = zones(&[40, 40]);
+    let policy = ZoneAware::new(WeightedRandom::seeded(1), None);
+    let prepared = policy.prepare(&View::new(&members), None).expect("there is always a table");
+    for (slot, member) in members.iter().enumerate().skip(1) {
+        member.exclude(Exclusion::Circuit);
+        prepared.set_eligible(slot, false);
+    }
+    looks(&members);
+    let view = View::new(&members).prepared(&prepared);
+    assert_eq!(policy.pick_from(&view, &()).map(Selection::index), Ok(0));
+    let looks = looks(&members);
+    assert_eq!((looks.total, looks.most), (1, 1), "the table names the only one left");
 }
 
 #[test]
