@@ -43,12 +43,17 @@ fn allocations<K: ?Sized>(members: &[Member], policy: &dyn Policy<Member, K>, ke
     let eligibility = Eligibility::of(members, &Now::lazy());
     let before = ALLOCATOR.stats();
     assert!(before.allocations > start.allocations, "what is prepared is seen");
-    for _ in 0..2_000 {
-        let view = View::new(members).prepared(&prepared).eligibility(&eligibility);
-        assert!(policy.pick_from(&view, key).is_ok());
-    }
-    let after = ALLOCATOR.stats();
-    after.allocations - before.allocations + after.reallocations - before.reallocations
+    let picks = || {
+        let before = ALLOCATOR.stats();
+        for _ in 0..500 {
+            let view = View::new(members).prepared(&prepared).eligibility(&eligibility);
+            assert!(policy.pick_from(&view, key).is_ok());
+        }
+        let after = ALLOCATOR.stats();
+        after.allocations - before.allocations + after.reallocations - before.reallocations
+    };
+    // Counts are of the process, and the thread of the test harness is part of it: what picks allocate is in every round.
+    (0..8).map(|_| picks()).min().unwrap_or(0)
 }
 
 #[test]

@@ -189,7 +189,9 @@ fn flips_reach_both_policies_of_a_fallback_within_a_sticky_one() {
     let prepared = policies.map(|policy| policy.prepare(&View::new(&members), None).expect("70 members fit"));
     for (slot, member) in members.iter().enumerate().take(69) {
         member.exclude(Exclusion::Probe);
-        prepared.iter().for_each(|prepared| prepared.set_eligible(slot, false));
+        for prepared in &prepared {
+            prepared.set_eligible(slot, false);
+        }
     }
     for (policy, prepared) in policies.into_iter().zip(&prepared) {
         looks(&members);
