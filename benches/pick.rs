@@ -11,12 +11,13 @@ use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
 use poise::core::policy::{
-    BoundedLoadRendezvous, LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, Rendezvous,
-    RingHash, RoundRobin, SmoothWeightedRoundRobin, WeightedRendezvous,
+    BoundedLoadRendezvous, LeastLoaded, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices,
+    PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin, WeightedRandom,
+    WeightedRendezvous, ZoneAware,
 };
 use poise::core::{
-    Candidate, Eligibility, Exclusion, Exclusions, InFlight, Now, Policy, Prepare, Selection,
-    StableBuildHasher, View,
+    Candidate, Eligibility, Exclusion, Exclusions, InFlight, Locality, Now, Policy, Prepare, Selection,
+    StableBuildHasher, View, Weight,
 };
 
 const SIZES: [usize; 4] = [8, 64, 512, 10_000];
@@ -63,7 +64,61 @@ fn keys() -> Vec<[u8; 16]> {
     (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect()
 }
 
-fn picks<P: Policy<Arc<Node>, [u8; 16]>>(bencher: Bencher<'_, '_>, nodes: &[Arc<Node>], policy: &P) {
+/// A node with a weight of one to ten, in one of three zones.
+struct Placed {
+    node: Node,
+    weight: Weight,
+    locality: Locality,
+}
+
+impl Candidate for Placed {
+    type Id = str;
+    type Data = ();
+    type Load = InFlight;
+
+    fn id(&self) -> &str {
+        &self.node.id
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &InFlight {
+        &self.node.load
+    }
+
+    fn weight(&self) -> Weight {
+        self.weight
+    }
+
+    fn locality(&self) -> Option<&Locality> {
+        Some(&self.locality)
+    }
+
+    fn exclusions(&self, now: &Now) -> Exclusions {
+        self.node.exclusions(now)
+    }
+}
+
+fn placed(members: usize, excluded: impl Fn(usize) -> bool) -> Vec<Arc<Placed>> {
+    let zones = ["a", "b", "c"].map(|zone| Locality::new("eu", zone));
+    let nodes = nodes(members, excluded).into_iter().filter_map(Arc::into_inner).zip((1..=10).cycle());
+    let places = zones.iter().cycle();
+    nodes
+        .zip(places)
+        .map(|((node, weight), zone)| {
+            let weight = Weight::new(weight).expect("positive");
+            Arc::new(Placed { node, weight, locality: zone.clone() })
+        })
+        .collect()
+}
+
+fn picks<C, P>(bencher: Bencher<'_, '_>, nodes: &[C], policy: &P)
+where
+    C: Candidate,
+    P: Policy<C, [u8; 16]>,
+{
     #[expect(clippy::disallowed_methods, reason = "the dispatcher supplies the time")]
     let now = Now::at(Instant::now());
     let keys = keys();
@@ -146,7 +201,7 @@ fn minimum_of_rendezvous(bencher: Bencher<'_, '_>, members: usize) {
     let nodes = nodes(members, |_| false);
     let hasher = StableBuildHasher::default();
     let identities: Vec<u64> = nodes.iter().map(|node| hasher.hash_one(node.id())).collect();
-    let keys: Vec<[u8; 16]> = (0..1_024_u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect();
+    let keys = keys();
     bencher.counter(ItemsCount::new(PICKS)).bench_local(|| {
         for key in keys.iter().cycle().take(PICKS) {
             let (hash, mut best, mut owner) = (hasher.hash_one(black_box(key)), 0, 0);
@@ -203,15 +258,16 @@ fn minimum_of_bounded_load(bencher: Bencher<'_, '_>, members: usize) {
 }
 
 macro_rules! rows {
-    ($($row:ident: $policy:expr;)+) => {$(
+    ($nodes:ident: $($row:ident: $policy:expr;)+) => {$(
         #[divan::bench(args = SIZES)]
         fn $row(bencher: Bencher<'_, '_>, members: usize) {
-            picks(bencher, &nodes(members, |_| false), &$policy);
+            picks(bencher, &$nodes(members, |_| false), &$policy);
         }
     )+};
 }
 
 rows! {
+    nodes:
     random: Random::new();
     round_robin: RoundRobin::new();
     two_choices: PowerOfTwoChoices::new();
@@ -224,6 +280,15 @@ rows! {
     priority_over_maglev: PriorityFailover::new(Maglev::new());
     priority_over_priority_over_maglev: PriorityFailover::new(PriorityFailover::new(Maglev::new()));
     least_loaded: LeastLoaded::new();
+    three_choices: PowerOfTwoChoices::new().choices(3);
+}
+
+rows! {
+    placed:
+    weighted_random: WeightedRandom::new();
+    least_requests: LeastRequests::new();
+    locality_over_random: LocalityWeighted::new(Random::new());
+    zone_over_random: ZoneAware::new(Random::new(), Locality::new("eu", "a"));
 }
 
 #[divan::bench(args = [50, 90, 98])]
@@ -234,6 +299,11 @@ fn two_choices_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usi
 #[divan::bench(args = [50, 90, 98])]
 fn round_robin_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
     picks(bencher, &nodes(10_000, |at| at % 100 < percent), &RoundRobin::new());
+}
+
+#[divan::bench(args = [50, 90, 98])]
+fn weighted_random_of_10_000_excluded_percent(bencher: Bencher<'_, '_>, percent: usize) {
+    picks(bencher, &placed(10_000, |at| at % 100 < percent), &WeightedRandom::new());
 }
 
 #[divan::bench(args = [50, 90, 98])]

@@ -54,6 +54,12 @@ impl Rng {
         Self(Source::Seeded(AtomicU64::new(seed)))
     }
 
+    /// Makes a generator for one layer of policies, whose draws have nothing to do with those of others that were given the
+    /// same seed: an inner policy must not see the draw again that led to it.
+    pub(crate) fn seeded_apart(seed: u64, layer: &str) -> Self {
+        Self::seeded(layer.bytes().fold(seed, |seed, byte| split_mix(seed ^ u64::from(byte))))
+    }
+
     /// Draws 64 random bits.
     #[must_use]
     #[inline]
@@ -73,6 +79,20 @@ impl Rng {
     #[inline]
     pub fn below(&self, n: usize) -> usize {
         scale(self.next_u64(), n).0
+    }
+
+    /// Draws a number below `n` with whatever of the draw is left over, again uniform bits as far as `n` leaves any.
+    #[must_use]
+    #[inline]
+    pub(crate) fn below_with_rest(&self, n: usize) -> (usize, u64) {
+        scale(self.next_u64(), n)
+    }
+
+    /// As [`below`](Self::below), where `usize` may be too narrow.
+    #[must_use]
+    #[inline]
+    pub(crate) fn below_wide(&self, n: u64) -> u64 {
+        upper(self.next_u64(), n)
     }
 
     /// Draws a number from 0 up to but without 1, one of 2^53 that are equally far apart.
@@ -129,6 +149,12 @@ impl fmt::Debug for Rng {
 fn scale(bits: u64, n: usize) -> (usize, u64) {
     let product = u128::from(bits) * n as u128;
     ((product >> 64) as usize, product as u64)
+}
+
+/// Maps uniform bits to a number below `n`.
+#[inline]
+pub(crate) fn upper(bits: u64, n: u64) -> u64 {
+    ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! Generated memberships, and the views of them.
 
-use poise::core::{Attempted, Eligibility, Exclusion, Exclusions, Prepared, View, Weight};
+use poise::core::{Attempted, Eligibility, Exclusion, Exclusions, Locality, Prepared, View, Weight};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 use crate::member::Member;
@@ -102,10 +102,12 @@ impl Arbitrary for Case {
 impl Case {
     /// Makes the members as they were before anything changed.
     pub(crate) fn members(&self) -> Vec<Member> {
+        let localities = [None, Some(Locality::new("eu", "a")), Some(Locality::new("eu", "b"))];
         let member = |(id, spec): (u64, &Spec)| {
             let mut member = Member::new(id);
             member.weight = Weight::new(spec.weight).expect("specs have positive weights");
             member.priority = spec.priority;
+            member.locality.clone_from(&localities[(id % 3) as usize]);
             member.load.set(spec.load);
             spec.before.iter().for_each(|reason| member.exclude(*reason));
             member

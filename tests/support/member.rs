@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use poise::core::{AdditiveLoad, Candidate, Exclusion, Exclusions, LoadMetric, Now, Status, Weight};
+use poise::core::{
+    AdditiveLoad, Candidate, Exclusion, Exclusions, LoadMetric, Locality, Now, Status, Weight,
+};
 
 /// A load that is set from outside.
 #[derive(Debug, Default)]
@@ -29,12 +31,12 @@ impl LoadMetric for Gauge {
     }
 }
 
-/// Counts in whole numbers, where the gauge shows one.
+/// Counts what it was set to, as far as that is a number of requests.
 impl AdditiveLoad for Gauge {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "hostile loads end at the bounds"
+        reason = "saturates, and not-a-number is zero"
     )]
     fn count(&self) -> u64 {
         self.measured.fetch_add(1, Ordering::Relaxed);
@@ -48,6 +50,8 @@ pub(crate) struct Member {
     pub(crate) id: u64,
     pub(crate) weight: Weight,
     pub(crate) priority: u32,
+    pub(crate) locality: Option<Locality>,
+    pub(crate) ramp: f32,
     pub(crate) load: Gauge,
     /// Bit `i`: excluded for the `i`-th reason.
     reasons: AtomicU32,
@@ -61,6 +65,8 @@ impl Member {
             id,
             weight: Weight::ONE,
             priority: 0,
+            locality: None,
+            ramp: 1.0,
             load: Gauge::default(),
             reasons: AtomicU32::new(0),
             sampled: AtomicU32::new(0),
@@ -109,6 +115,14 @@ impl Candidate for Member {
 
     fn priority(&self) -> u32 {
         self.priority
+    }
+
+    fn locality(&self) -> Option<&Locality> {
+        self.locality.as_ref()
+    }
+
+    fn ramp(&self, _: &Now) -> f32 {
+        self.ramp
     }
 
     fn status(&self) -> Status {

@@ -10,6 +10,8 @@
 //! | [`SmoothWeightedRoundRobin`] | each in turn, by weight | O(1) |
 //! | [`Random`] | any, with the same chance | O(1) |
 //! | [`PowerOfTwoChoices`] | the less loaded of two drawn | O(1) |
+//! | [`WeightedRandom`] | any, with a chance by weight | O(1) |
+//! | [`LeastRequests`] | of two drawn, the one with fewer requests for its weight | O(1) |
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
 //! | [`Maglev`] | the owner of a key, by a lookup table | O(1) |
 //! | [`RingHash`] | the owner of a key, by points on a ring | O(1), O(log points) where points crowd |
@@ -17,6 +19,10 @@
 //! | [`WeightedRendezvous`] | the same, in exact proportion to the weights | O(n) |
 //! | [`BoundedLoadRendezvous`] | the first in the order of a key that has room | O(n) |
 //! | [`PriorityFailover`] | a level by health, then by an inner policy | O(levels) + inner |
+//! | [`LocalityWeighted`] | a locality by weight and health, then by an inner policy | O(localities) + inner |
+//! | [`ZoneAware`] | the own zone as far as it can carry, then by an inner policy | O(zones) + inner |
+//! | [`Fallback`] | by one policy, and by another when that finds nobody | inner |
+//! | [`Sticky`] | whom the key names while it can be chosen, else by an inner policy | O(log n) + inner |
 //!
 //! # A policy of one's own
 //!
@@ -41,10 +47,15 @@
 //! # Ok::<(), PickError>(())
 //! ```
 
+mod choices;
 mod circle;
+mod fallback;
+mod groups;
 mod identity;
 mod keys;
 mod least_loaded;
+mod least_requests;
+mod locality;
 mod maglev;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
 mod policy;
@@ -57,11 +68,17 @@ mod replicas;
 mod ring_hash;
 mod round_robin;
 mod smooth;
+mod sticky;
 mod unprepared;
+mod weighted_random;
+mod zone;
 
+pub use self::fallback::{Fallback, FallbackDecision};
 pub use self::identity::{ByIdentity, ByName, Naming};
 pub use self::keys::{HashKey, KeyBytes};
 pub use self::least_loaded::LeastLoaded;
+pub use self::least_requests::{InvalidBias, LeastRequests};
+pub use self::locality::{InvalidOverprovisioning, LocalityDecision, LocalityWeighted};
 pub use self::maglev::{Maglev, MaglevError};
 pub use self::policy::{Policy, PolicyExt, Prepare};
 pub use self::power_of_two::PowerOfTwoChoices;
@@ -76,3 +93,6 @@ pub use self::replicas::Replicas;
 pub use self::ring_hash::{EnvoyRing, PointsBy, RingHash, RingHashError, RingMembers, RingReport};
 pub use self::round_robin::RoundRobin;
 pub use self::smooth::{ScheduleReport, SmoothWeightedRoundRobin};
+pub use self::sticky::{Sticky, StickyDecision, StickyKey};
+pub use self::weighted_random::WeightedRandom;
+pub use self::zone::{ZoneAware, ZoneDecision};

@@ -1,10 +1,11 @@
 //! The less loaded of two.
 
+use super::choices::Choices;
 use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View, Weight};
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
 ///
-/// Load is divided by the weight, and by the part of it that a candidate gets while it ramps up. Equal loads are decided by
+/// [`choices`](Self::choices) draws another number of them. Load is divided by the weight, and by the part of it that a candidate gets while it ramps up. Equal loads are decided by
 /// a coin. With two candidates the busier one is never chosen; with one it is chosen.
 ///
 /// Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE TPDS 12(10), 2001. It comes close
@@ -12,7 +13,8 @@ use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, S
 ///
 /// # Complexity
 ///
-/// Constant with an eligibility. On a plain slice constant while a fair part is eligible, and one scan at worst.
+/// Constant with an eligibility: two draws, or as many as there are choices. On a plain slice constant while a fair part is
+/// eligible, and one scan at worst.
 ///
 /// # Allocation
 ///
@@ -36,6 +38,7 @@ use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, S
 #[derive(Clone, Debug, Default)]
 pub struct PowerOfTwoChoices {
     rng: Rng,
+    choices: Choices,
 }
 
 impl PowerOfTwoChoices {
@@ -48,7 +51,14 @@ impl PowerOfTwoChoices {
     /// Makes a policy whose picks are reproducible in the order in which they happen.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self { rng: Rng::seeded(seed) }
+        Self { rng: Rng::seeded(seed), ..Self::default() }
+    }
+
+    /// Draws so many distinct candidates instead of two: at least one and at most sixteen, numbers beyond being taken for
+    /// these. One is a random choice; three are a little better than two, and more add little.
+    #[must_use]
+    pub fn choices(self, choices: usize) -> Self {
+        Self { choices: Choices::clamped(choices), ..self }
     }
 }
 
@@ -56,14 +66,19 @@ impl<C: Candidate> Prepare<C> for PowerOfTwoChoices {}
 
 impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoices {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
-        let pair = view.pair(&self.rng)?;
-        let Some(second) = pair.second else { return Ok(pair.first) };
-        let cost = |selection: Selection| relative_load(&view.candidates()[selection.index()], view.now());
-        let (one, other) = (cost(pair.first), cost(second));
-        let tie = one <= other && other <= one && self.rng.coin();
-        // Which of two loads is less is a coin toss for the branch predictor.
-        Ok(std::hint::select_unpredictable((one < other) | tie, pair.first, second))
+        self.choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
     }
+}
+
+/// Returns the weight, less what a candidate that ramps up does not get yet.
+#[inline]
+pub(super) fn effective_weight<C: Candidate>(candidate: &C, now: &Now) -> f64 {
+    share(candidate.weight(), candidate.ramp(now))
+}
+
+#[inline]
+fn share(weight: Weight, ramp: f32) -> f64 {
+    f64::from(weight.value()) * f64::from(ramp).max(0.0)
 }
 
 /// Returns the load per unit of weight, at least zero; what is not a number counts as infinite.
@@ -77,7 +92,7 @@ pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: 
         // The common case needs no division.
         load
     } else {
-        load / (f64::from(weight.value()) * f64::from(ramp).max(0.0))
+        load / share(weight, ramp)
     };
     if relative.is_nan() { f64::INFINITY } else { relative }
 }

@@ -9,16 +9,16 @@ pub(crate) const SAMPLES: usize = 8;
 ///
 /// Slots are narrow because every pick clears a memo.
 #[derive(Debug)]
-pub(crate) struct Memo {
-    slots: [u32; SAMPLES],
-    exclusions: [Exclusions; SAMPLES],
+pub(crate) struct Memo<const N: usize = SAMPLES> {
+    slots: [u32; N],
+    exclusions: [Exclusions; N],
     len: usize,
 }
 
-impl Memo {
+impl<const N: usize> Memo<N> {
     #[inline]
     pub(crate) const fn new() -> Self {
-        Self { slots: [0; SAMPLES], exclusions: [Exclusions::NONE; SAMPLES], len: 0 }
+        Self { slots: [0; N], exclusions: [Exclusions::NONE; N], len: 0 }
     }
 
     pub(crate) fn of(slot: usize, exclusions: Exclusions) -> Self {
@@ -29,13 +29,13 @@ impl Memo {
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.len >= SAMPLES
+        self.len >= N
     }
 
     /// Keeps a sample, unless it is full. A slot that is no `u32` is not kept; no membership is that large.
     #[inline]
     pub(crate) fn keep(&mut self, slot: usize, exclusions: Exclusions) {
-        if let (Ok(slot), true) = (u32::try_from(slot), self.len < SAMPLES) {
+        if let (Ok(slot), true) = (u32::try_from(slot), self.len < N) {
             self.slots[self.len] = slot;
             self.exclusions[self.len] = exclusions;
             self.len += 1;

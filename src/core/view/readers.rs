@@ -209,7 +209,7 @@ impl<'a, C: Candidate> View<'a, C> {
     /// Samples `slot` unless that was done before, keeps the sample while there is room, and tells whether the candidate may
     /// be chosen.
     #[inline]
-    pub(crate) fn try_slot(&self, slot: usize, memo: &mut Memo) -> bool {
+    pub(crate) fn try_slot<const N: usize>(&self, slot: usize, memo: &mut Memo<N>) -> bool {
         if let Some(exclusions) = memo.get(slot) {
             return exclusions.is_empty();
         }
@@ -237,7 +237,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// Draws one of the slots that are believed to be eligible.
     #[inline]
-    fn draw_slot(&self, rng: &Rng) -> Option<usize> {
+    pub(super) fn draw_slot(&self, rng: &Rng) -> Option<usize> {
         match self.hint() {
             Some(hint) => {
                 Some(hint.count()).filter(|count| *count > 0).map(|count| hint.nth(rng.below(count)))
@@ -318,7 +318,7 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     #[inline]
-    pub(crate) fn sample(&self, slot: usize, memo: &Memo) -> Exclusions {
+    pub(crate) fn sample<const N: usize>(&self, slot: usize, memo: &Memo<N>) -> Exclusions {
         memo.get(slot).unwrap_or_else(|| self.exclusions_at(slot))
     }
 }
@@ -357,6 +357,6 @@ impl<F> Search<'_, F> {
 }
 
 /// Makes a cost comparable.
-fn sane(cost: f64) -> f64 {
+pub(super) fn sane(cost: f64) -> f64 {
     if cost.is_nan() { f64::INFINITY } else { cost }
 }

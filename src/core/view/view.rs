@@ -207,6 +207,18 @@ impl<'a, C> View<'a, C> {
         }
     }
 
+    /// Shows one part of the membership to an inner policy that prepares for it.
+    pub(crate) fn part<'b>(&'b self, positions: &'b [u32]) -> View<'b, C> {
+        View::new(self.candidates).within(positions).with_now(self.now())
+    }
+
+    /// Looks at the same members for an inner policy, which prepared a table of its own.
+    #[inline]
+    pub(crate) fn for_inner<'b>(&'b self, prepared: &'b Prepared, lane: usize) -> View<'b, C> {
+        let lane = (self.lane * 5 + 1 + lane) % LANES;
+        View { prepared: Some(prepared), time: Time::Shared(self.now()), lane, ..*self }
+    }
+
     /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a
     /// membership in turns, and what it remembers of one part says nothing of another.
     #[inline]

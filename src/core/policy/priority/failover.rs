@@ -1,7 +1,8 @@
 //! The policy.
 
 use super::PriorityConfig;
-use super::table::{Level, PriorityTable};
+use super::table::PriorityTable;
+use crate::core::policy::groups::Refusals;
 use crate::core::{Candidate, ExclusionCounts, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Says how [`PriorityFailover`] came to its selection.
@@ -82,7 +83,7 @@ impl<P> PriorityFailover<P> {
     /// Makes the draw of levels reproducible.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { rng: Rng::seeded(seed), ..self }
+        Self { rng: Rng::seeded_apart(seed, "priority"), ..self }
     }
 
     /// Chooses as [`Policy::pick_from`] does, and says how.
@@ -122,42 +123,31 @@ impl<P> PriorityFailover<P> {
         // One to a hundred.
         let x = u32::try_from(self.rng.below(100)).map_or(100, |x| x + 1);
         let drawn = table.level_at(x);
-        let mut counts = ExclusionCounts::default();
-        let mut rejected = false;
-        let others = (0..table.levels.len()).filter(|level| *level != drawn);
+        let mut refusals = Refusals::default();
+        let others = (0..table.levels().len()).filter(|level| *level != drawn);
         for lane in std::iter::once(drawn).chain(others) {
-            let Some(level) = table.levels.get(lane) else { continue };
-            if level.is_panic() && table.fails_closed() && !view.is_panic() {
-                rejected = true;
-                counts.merge(&reasons(view.inner(&level.scope, lane, false).refuse()));
+            let Some(level) = table.levels().get(lane) else { continue };
+            let panic = level.tag.is_panic();
+            if panic && table.fails_closed() && !view.is_panic() {
+                refusals.reject(&reasons(view.inner(&level.scope, lane, false).refuse()));
                 continue;
             }
-            match self.pick_in(level, &view.inner(&level.scope, lane, level.is_panic()), key) {
-                Ok(decision) => return Ok(decision),
-                Err(PickError::NoEligible(found)) => counts.merge(&found),
-                Err(PickError::PanicRejected(found)) => {
-                    rejected = true;
-                    counts.merge(&found);
-                }
-                Err(error) => return Err(error),
+            let pick = self.pick_in(level.tag.priority, &view.inner(&level.scope, lane, panic), key);
+            if let Some(decision) = refusals.take(pick)? {
+                return Ok(decision);
             }
         }
-        Err(if rejected { PickError::PanicRejected(counts) } else { PickError::NoEligible(counts) })
+        Err(refusals.into_error())
     }
 
-    fn pick_in<C, K>(
-        &self,
-        level: &Level,
-        inner: &View<'_, C>,
-        key: &K,
-    ) -> Result<PriorityDecision, PickError>
+    fn pick_in<C, K>(&self, level: u32, inner: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
     where
         C: Candidate,
         K: ?Sized,
         P: Policy<C, K>,
     {
         let selection = self.inner.pick_from(inner, key)?;
-        Ok(PriorityDecision { selection, level: level.priority, panic: inner.is_panic() })
+        Ok(PriorityDecision { selection, level, panic: inner.is_panic() })
     }
 }
 
@@ -172,8 +162,7 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for PriorityFailover<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
         let earlier = previous.and_then(Prepared::earlier::<PriorityTable>);
         let table = PriorityTable::new(view, self.config, |priority, positions| {
-            let level = View::new(view.candidates()).within(positions).with_now(view.now());
-            self.inner.prepare(&level, earlier.and_then(|table| table.prepared_for(priority)))
+            self.inner.prepare(&view.part(positions), earlier.and_then(|table| table.prepared_for(priority)))
         })?;
         Ok(Prepared::new(view.len(), table))
     }

@@ -1,13 +1,7 @@
 //! How much of the traffic each level gets.
 
 use super::PriorityConfig;
-
-/// What is known of the health of a level, in weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Health {
-    pub(super) healthy: u64,
-    pub(super) total: u64,
-}
+use crate::core::policy::groups::Health;
 
 /// What a level gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,42 @@
+//! How many candidates a pick compares.
+
+use crate::core::view::MOST;
+use crate::core::{Candidate, PickError, Rng, Selection, View};
+
+/// Draws a number of distinct candidates and compares them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choices(usize);
+
+impl Choices {
+    pub(super) const TWO: Self = Self(2);
+
+    pub(super) fn clamped(choices: usize) -> Self {
+        Self(choices.clamp(1, MOST))
+    }
+
+    /// Chooses the drawn candidate for which `cost` is least; a coin decides between equals.
+    #[inline]
+    pub(super) fn least<C: Candidate>(
+        self,
+        view: &View<'_, C>,
+        rng: &Rng,
+        cost: impl Fn(&C) -> f64,
+    ) -> Result<Selection, PickError> {
+        if self.0 != 2 {
+            return view.least_of(self.0, rng, cost);
+        }
+        let pair = view.pair(rng)?;
+        let Some(second) = pair.second else { return Ok(pair.first) };
+        let cost_of = |selection: Selection| cost(&view.candidates()[selection.index()]);
+        let (one, other) = (cost_of(pair.first), cost_of(second));
+        let tie = one <= other && other <= one && rng.coin();
+        // Which of two loads is less is a coin toss for the branch predictor.
+        Ok(std::hint::select_unpredictable((one < other) | tie, pair.first, second))
+    }
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self::TWO
+    }
+}

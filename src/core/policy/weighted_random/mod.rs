@@ -1,0 +1,8 @@
+//! A random choice by weight.
+
+mod classes;
+mod scan;
+#[expect(clippy::module_inception, reason = "the file that defines the policy of that name")]
+mod weighted_random;
+
+pub use self::weighted_random::WeightedRandom;

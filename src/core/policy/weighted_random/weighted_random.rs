@@ -1,0 +1,121 @@
+//! The policy.
+
+use super::classes::Classes;
+use super::scan::{part, scan};
+use crate::core::view::Memo;
+use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
+
+/// How many members are sampled before a scan decides: many, as a fleet that has just started ramps up together.
+const SAMPLES: usize = 32;
+
+/// Chooses any eligible candidate, with a chance in proportion to its weight.
+///
+/// The shares are exact among the candidates that are eligible, whatever part is excluded: what an excluded one would get
+/// goes to all others by weight, not to a neighbour. A candidate that ramps up gets that part of its weight.
+///
+/// 1. Members are sorted into classes by the power of two of their weights, at most 32, each with its own hints of who is
+///    eligible and with its largest weight.
+/// 2. A pick draws a class in proportion to the number of its eligible members times its largest weight, and one of these
+///    members, all with the same chance.
+/// 3. It accepts the member with the chance of its weight divided by the largest, at least a half, and draws again otherwise,
+///    as it does when the member turns out to be excluded.
+/// 4. After several misses, one scan draws from all that are eligible.
+///
+/// Source: rejection sampling over classes, as in Y. Matias, J. S. Vitter and W.-C. Ni, "Dynamic generation of discrete
+/// random variates", Theory of Computing Systems 36(4), 2003, with one level of classes.
+///
+/// # Complexity
+///
+/// Constant on a prepared view, whatever part is excluded; in panic mode while a fair part can be chosen. On a plain slice,
+/// one scan.
+///
+/// # Allocation
+///
+/// None per pick.
+///
+/// # Membership changes
+///
+/// The classes are sorted anew, in O(n). An exclusion flips bits of one class.
+///
+/// # Examples
+///
+/// ```
+/// use poise::core::policy::WeightedRandom;
+/// use poise::core::{Backend, Policy, Weight};
+///
+/// let backends = [Backend::new("light"), Backend::new("heavy").with_weight(Weight::new(9)?)];
+/// let policy = WeightedRandom::seeded(7);
+/// let heavy = (0..1_000).filter(|_| policy.pick(&backends, &()).is_ok_and(|selection| selection.index() == 1));
+/// assert!((850..950).contains(&heavy.count()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WeightedRandom {
+    rng: Rng,
+}
+
+impl WeightedRandom {
+    /// Makes a policy that draws from the generator of the thread.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes a policy whose picks are reproducible in the order in which they happen.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self { rng: Rng::seeded(seed) }
+    }
+
+    fn pick_by<C: Candidate>(&self, classes: &Classes, view: &View<'_, C>) -> Result<Selection, PickError> {
+        let Some(slot) = classes.draw(&self.rng, view.is_panic()) else {
+            return scan(view, &self.rng, &Memo::<0>::new());
+        };
+        let exclusions = view.exclusions_at(slot);
+        if exclusions.is_empty() && self.is_ramped(view, slot) {
+            Ok(view.select(slot))
+        } else {
+            self.pick_beyond(classes, view, Memo::of(slot, exclusions))
+        }
+    }
+
+    /// The part of a pick for when the first member that was drawn is not to be chosen.
+    #[cold]
+    fn pick_beyond<C: Candidate>(
+        &self,
+        classes: &Classes,
+        view: &View<'_, C>,
+        mut memo: Memo<SAMPLES>,
+    ) -> Result<Selection, PickError> {
+        for _ in 1..SAMPLES {
+            let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { break };
+            if view.try_slot(slot, &mut memo) && self.is_ramped(view, slot) {
+                return Ok(view.select(slot));
+            }
+        }
+        scan(view, &self.rng, &memo)
+    }
+
+    /// Tells, by chance, whether a member takes the request that its full weight would get it.
+    #[inline]
+    fn is_ramped<C: Candidate>(&self, view: &View<'_, C>, slot: usize) -> bool {
+        let ramp = view.candidate(slot).map_or(1.0, |candidate| candidate.ramp(view.now()));
+        // Most members are past their start, and need no draw for it.
+        ramp >= 1.0 || self.rng.unit() < part(ramp)
+    }
+}
+
+impl<C: Candidate> Prepare<C> for WeightedRandom {
+    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
+        Classes::new(view).map(|classes| Prepared::new(view.len(), classes))
+    }
+}
+
+impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
+    fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
+        match view.table::<Classes>() {
+            Some(classes) => self.pick_by(classes, view),
+            None => scan(view, &self.rng, &Memo::<0>::new()),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The own zone first.
+
+mod aware;
+mod callers;
+mod table;
+
+pub use self::aware::{ZoneAware, ZoneDecision};
