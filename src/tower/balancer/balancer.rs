@@ -9,6 +9,7 @@ use tower_service::Service;
 use super::builder::Discoverer;
 use super::dispatch::Dispatch;
 use super::future::ResponseFuture;
+use super::handle::Handle;
 use super::report::Report;
 use crate::core::wakers::WakerKey;
 use crate::core::{LoadTracker, PeakEwma};
@@ -75,23 +76,6 @@ pub struct Balancer<S, R, L: LoadTracker = PeakEwma> {
     waker: WakerKey,
 }
 
-/// Keeps a cluster open for as long as there is one.
-pub(super) struct Handle<S, R, L: LoadTracker> {
-    cluster: Arc<dyn Dispatch<S, R, L>>,
-}
-
-impl<S, R, L: LoadTracker> Handle<S, R, L> {
-    pub(super) fn cluster(&self) -> &Arc<dyn Dispatch<S, R, L>> {
-        &self.cluster
-    }
-}
-
-impl<S, R, L: LoadTracker> Drop for Handle<S, R, L> {
-    fn drop(&mut self) {
-        self.cluster.close();
-    }
-}
-
 impl Balancer<(), (), ()> {
     /// Starts to configure a balancer.
     pub fn builder() -> Discoverer {
@@ -101,7 +85,7 @@ impl Balancer<(), (), ()> {
 
 impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     pub(super) fn new(cluster: Arc<dyn Dispatch<S, R, L>>) -> Self {
-        Self { handle: Arc::new(Handle { cluster }), waker: WakerKey::default() }
+        Self { handle: Arc::new(Handle::new(cluster)), waker: WakerKey::default() }
     }
 
     /// Sends a request, without the detour over readiness.
@@ -119,7 +103,7 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     /// Linear in the number of members; it allocates.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.handle.cluster.report()
+        self.handle.cluster().report()
     }
 }
 
@@ -133,7 +117,7 @@ where
     type Future = ResponseFuture<S, R, L>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BalancerError>> {
-        let cluster = &self.handle.cluster;
+        let cluster = self.handle.cluster();
         if cluster.is_ready() {
             return Poll::Ready(Ok(()));
         }
@@ -154,7 +138,7 @@ impl<S, R, L: LoadTracker> Clone for Balancer<S, R, L> {
 
 impl<S, R, L: LoadTracker> Drop for Balancer<S, R, L> {
     fn drop(&mut self) {
-        self.handle.cluster.deregister(&mut self.waker);
+        self.handle.cluster().deregister(&mut self.waker);
     }
 }
 

@@ -10,8 +10,8 @@ use pin_project::pin_project;
 use tower_service::Service;
 
 use super::admission::Lease;
-use super::balancer::Handle;
 use super::endpoint::Endpoint;
+use super::handle::Handle;
 use super::readying::{Readying, Tried, Unready};
 use super::settings::Sleep;
 use super::waiting::Waiting;

@@ -27,6 +27,7 @@ mod dispatch;
 mod driver;
 mod endpoint;
 mod future;
+mod handle;
 mod pool;
 mod readying;
 mod reconcile;

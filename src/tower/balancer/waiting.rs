@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::admission::Lease;
-use super::balancer::Handle;
 use super::dispatch::Dispatch;
+use super::handle::Handle;
 use crate::core::LoadTracker;
 use crate::core::wakers::WakerKey;
 use crate::tower::BalancerErrorKind;
