@@ -35,7 +35,9 @@
 //! let backends = ["10.0.0.1:80", "10.0.0.2:80"].map(|id| Backend::new(id).with_load(InFlight::new()));
 //! let policy = PowerOfTwoChoices::new();
 //! let chosen = policy.choose(&backends, &())?;
-//! chosen.load().start(&Now::lazy())?;
+//! let attempt = Tracked::start(chosen.load(), &Now::lazy())?;
+//! // Ask `chosen`; then:
+//! attempt.complete(Outcome::Success, &Now::lazy());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -43,6 +43,10 @@ use super::{Attributes, Exclusions, Locality, Now, Status, Weight};
 /// let shard = Shard { name: "a".into(), online: false };
 /// assert!(!shard.is_eligible(&Now::lazy()));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a candidate",
+    note = "wrap it in `Backend::new(..)`, implement `Candidate` for it, or give a directory its attributes with `upsert_with`"
+)]
 pub trait Candidate {
     /// What tells members apart; keyed policies hash it.
     type Id: ?Sized;

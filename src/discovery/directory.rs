@@ -172,6 +172,10 @@ impl<K: Eq + Hash, B> Directory<K, B> {
     ///
     /// Removing again, or removing who is not there, is no change, as sources may say so twice.
     ///
+    /// To stop a server without failing a request: remove it; wait until whoever dispatches to it has seen that and has nothing
+    /// in flight there any more (`Balancer::report` shows the member as draining, with nothing in flight), and until bodies
+    /// that were still being read had their time; finish the drain; stop the server.
+    ///
     /// # Errors
     ///
     /// [`DirectoryError::RevisionsExhausted`].

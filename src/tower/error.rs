@@ -17,13 +17,14 @@ pub struct BalancerError {
     kind: BalancerErrorKind,
     phase: Option<Phase>,
     attempts: u32,
+    handed: bool,
     endpoint: Option<Arc<str>>,
     source: Option<BoxError>,
 }
 
 impl BalancerError {
     pub(crate) fn new(kind: BalancerErrorKind, attempts: u32) -> Self {
-        Self { kind, phase: None, attempts, endpoint: None, source: None }
+        Self { kind, phase: None, attempts, handed: false, endpoint: None, source: None }
     }
 
     pub(crate) fn at(self, endpoint: Arc<str>, phase: Phase) -> Self {
@@ -32,6 +33,11 @@ impl BalancerError {
 
     pub(crate) fn caused_by(self, source: BoxError) -> Self {
         Self { source: Some(source), ..self }
+    }
+
+    /// Says whether a service has had the request, in this attempt or in one before.
+    pub(crate) fn after_handing(self, handed: bool) -> Self {
+        Self { handed, ..self }
     }
 
     /// Returns the kind of obstacle.
@@ -46,7 +52,7 @@ impl BalancerError {
         self.phase
     }
 
-    /// Returns how many attempts were made.
+    /// Returns how many attempts were made, those included whose endpoint did not become ready.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
@@ -67,12 +73,11 @@ impl BalancerError {
     /// Tells whether the request was certainly not handed to an endpoint, so that trying it again is safe whatever it does.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        match self.kind {
-            BalancerErrorKind::Closed
-            | BalancerErrorKind::Policy(_)
-            | BalancerErrorKind::InvalidSelection(_) => false,
-            _ => self.phase != Some(Phase::Call),
-        }
+        let is_lasting = matches!(
+            self.kind,
+            BalancerErrorKind::Closed | BalancerErrorKind::Policy(_) | BalancerErrorKind::InvalidSelection(_)
+        );
+        !self.handed && !is_lasting
     }
 }
 

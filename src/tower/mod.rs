@@ -1,4 +1,4 @@
-//! Dispatch: any [`tower_service::Service`] becomes an endpoint.
+//! Dispatch: any `tower_service::Service` becomes an endpoint.
 //!
 //! With the features `discovery` and `health` beside `tower`, this module has `Balancer`: the service that takes a request,
 //! picks an endpoint, sees the attempt through, and learns from how it ended.

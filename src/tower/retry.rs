@@ -12,7 +12,7 @@ const PARTS: usize = 10;
 /// Configures how a balancer tries requests again.
 ///
 /// A retry goes to a member that the request has not tried, if there is one that can be chosen. All retries of a balancer
-/// draw on one [`RetryBudget`], so that they cannot add more than a fixed part to the load.
+/// draw on one [`RetryBudget`], so that they add no more than a fixed part to the load, and a fixed number beside it.
 ///
 /// | setting | range | default |
 /// |---|---|---|
@@ -65,7 +65,8 @@ impl Retry {
 /// Limits retries to a part of the requests, over a sliding window.
 ///
 /// Each request deposits a part of a token, each retry withdraws a whole one, and both are forgotten after ten seconds. A
-/// floor lets a balancer with few requests retry too. Counts are kept in millionths of a token and never round in favour of
+/// floor lets a balancer with few requests retry too; it is one sum for the whole window, so by default a hundred retries may
+/// come at once. Counts are kept in millionths of a token and never round in favour of
 /// a retry.
 ///
 /// Source: Finagle's `RetryBudget`.

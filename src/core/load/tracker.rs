@@ -14,6 +14,10 @@ use crate::core::{Now, Outcome};
 /// [`Cancelled`](Outcome::Cancelled). [`Tracked`] keeps this order for one attempt.
 ///
 /// Tickets are plain values, so a response future can hold one without borrowing the tracker.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` tracks no load",
+    note = "`InFlight`, `PeakEwma` and `()` are trackers, and so are references, boxes and `Arc`s of them"
+)]
 pub trait LoadTracker {
     /// What one attempt carries from its start to its end.
     type Ticket: Copy;

@@ -7,6 +7,11 @@ use crate::core::{PickError, Prepared, Selection, View};
 /// Computes what a policy wants of a membership, ahead of its picks.
 ///
 /// The default wants nothing. It is a trait of its own because it does not depend on the key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` prepares nothing for candidates of type `{C}`",
+    note = "a policy that needs no table says so with `impl<C> Prepare<C> for ItsType {{}}`; one that needs more of its \
+            candidates, such as a load or an identity to hash, cannot work on these"
+)]
 pub trait Prepare<C> {
     /// Builds the table for the slots of `view`. `previous` is what the policy prepared for the membership before, from
     /// which it may take what is still right.

@@ -18,22 +18,30 @@ use crate::tower::{BalancerError, BoxError};
 /// Balances requests over a changing set of services.
 ///
 /// It is a cheap handle: clones share endpoints, health and statistics. The type of a field is
-/// `Balancer<Client, Request>`; keys, backends and policies are no part of it.
+/// `Balancer<Client, Request>`, or `Balancer<Client, Request, InFlight>` with another [`load`](super::Builder::load); keys,
+/// backends and policies are no part of it.
 ///
 /// For each request it picks an endpoint by the policy, asks the circuit and the load tracker of that endpoint, makes a
 /// clone of the service ready, and calls it:
 ///
 /// - While the service is not ready, one more endpoint is made ready beside it, and the first that is ready is called.
-/// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request.
+///   So a service that takes its time to become ready loses requests to others, also those that the policy meant for it: a
+///   client that connects should do so in its call, or ahead of it.
+/// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request, until each
+///   member has been tried once. This costs no retry: no service has had the request.
 /// - The answer is classified. Circuit, load and statistics learn from it, and a failure may be tried again when
 ///   [`retry`](super::Builder::retry) was asked for.
 /// - When nobody is eligible the request waits, until somebody is or until nobody has been for the
 ///   [fail-fast time](super::Builder::fail_fast) of the pool; then it fails, and so do all that come after it, at once.
 ///
+/// - When everybody who is eligible is at its limit the request fails at once, with
+///   [`AtCapacity`](crate::tower::BalancerErrorKind::AtCapacity); put a `tower` concurrency limit or buffer around the balancer
+///   to queue.
+///
 /// # Readiness
 ///
 /// [`poll_ready`](Service::poll_ready) never fails and reserves nothing: it is pending as long as nobody is eligible and the
-/// fail-fast time has not passed. A call without it is fine. Errors come from the future, as [`BalancerError`].
+/// fail-fast time has not passed; limits of endpoints play no part in it. A call without it is fine. Errors come from the future, as [`BalancerError`].
 ///
 /// # Ending
 ///
@@ -89,6 +97,9 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     }
 
     /// Sends a request, without the detour over readiness.
+    ///
+    /// The first pick is made at once: a future that is not polled yet holds a place and a permit of its endpoint already. The
+    /// time of the [attempt limit](super::Builder::attempt_timeout) runs from the first poll.
     pub fn send(&self, request: R) -> ResponseFuture<S, R, L>
     where
         S: Service<R, Error: Into<BoxError>>,
@@ -144,6 +155,11 @@ impl<S, R, L: LoadTracker> Drop for Balancer<S, R, L> {
 
 impl<S, R, L: LoadTracker> fmt::Debug for Balancer<S, R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Balancer").finish_non_exhaustive()
+        let report = self.report();
+        f.debug_struct("Balancer")
+            .field("revision", &report.revision)
+            .field("members", &report.members.len())
+            .field("eligible", &report.eligible())
+            .finish_non_exhaustive()
     }
 }

@@ -37,7 +37,8 @@ impl Discoverer {
 
     /// Takes members from `reader`, and their services from `service`.
     ///
-    /// `service` is called once for each allocation of a backend. A panic in it is contained; the member is left out and
+    /// `service` is called once for each allocation of a backend. A service is cloned for each request, and is `Send` and
+    /// `Sync` (of tower's boxes, `BoxCloneSyncService`); a key is `Display`, which names the endpoint. A panic in `service` is contained; the member is left out and
     /// tried again with growing pauses.
     pub fn discover<K, B, S, R>(
         self,
@@ -133,13 +134,16 @@ struct Rest<K, B, S, R> {
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Chooses by another policy.
     ///
+    /// A policy by key needs a [`key`](Self::key): without one all requests have the same, and go to the same member. A
+    /// policy that finds nobody among the eligible makes the request wait, as if nobody were. A panic in it reaches the caller.
+    ///
     /// A policy of one's own sees the key of discovery as [`id`](crate::core::Candidate::id) and the backend as
     /// [`data`](crate::core::Candidate::data).
     pub fn policy<Q>(self, policy: Q) -> Builder<K, B, S, R, L, Q, X> {
         Builder { policy, load: self.load, context: self.context, rest: self.rest }
     }
 
-    /// Gives the policy a key that is borrowed from the request.
+    /// Gives the policy a key that is borrowed from the request: `.key(|request| &request.user)`.
     pub fn key<F, Key>(self, key: F) -> Builder<K, B, S, R, L, P, BorrowedKey<F>>
     where
         F: for<'a> Fn(&'a R) -> &'a Key,
@@ -148,7 +152,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self.context(BorrowedKey::new(key))
     }
 
-    /// Gives the policy a key that is computed from the request.
+    /// Gives the policy a key that is computed from the request, such as a header:
+    /// `.computed_key(|request| request.headers().get("x-user").cloned())`.
     pub fn computed_key<F, Key>(self, key: F) -> Builder<K, B, S, R, L, P, ComputedKey<F>>
     where
         F: Fn(&R) -> Key,
@@ -162,6 +167,9 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     }
 
     /// Tracks load in another way; `load` makes the tracker of one endpoint.
+    ///
+    /// With a limit, `|| InFlight::from(limit)` of a `NonZeroU32`, say, an endpoint that is full is passed over; when all are,
+    /// requests fail at once. The third parameter of the balancer's type is the tracker.
     pub fn load<M>(self, load: impl FnMut() -> M + Send + 'static) -> Builder<K, B, S, R, M, P, X>
     where
         M: LoadTracker + LoadMetric,
@@ -209,8 +217,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self
     }
 
-    /// Limits the time of one attempt, from its pick to its response. An attempt that takes longer is a failure of the
-    /// endpoint.
+    /// Limits the time of one attempt, from its start to the head of its response. An attempt that takes longer is a failure of
+    /// the endpoint. It starts anew when another endpoint takes over because one did not become ready.
     ///
     /// It costs an allocation per attempt.
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use futures_util::task::AtomicWaker;
 
-use super::contain::tell;
+use super::contain::{contain, tell};
 use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::settings::Settings;
@@ -137,7 +137,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             let mut ledger = lock(&self.ledger);
             let mut any = false;
             for position in 0..pool.members.len() {
-                let (eligible, news) = pool.refresh(position, now, &*self.settings.hook);
+                let (eligible, news) = pool.refresh(position, now);
                 any |= news;
                 if eligible && news {
                     returned.push(position);
@@ -145,9 +145,9 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             }
             (any, self.settle(&mut ledger, &pool, now))
         };
-        self.announce(recovered);
+        self.announce(recovered, &pool);
         for position in returned {
-            pool.seed(pool.members[position].endpoint(), now);
+            self.seed(&pool, pool.members[position].endpoint(), now);
         }
         if news {
             self.wake_waiters();
@@ -169,15 +169,15 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let now = Now::at(self.settings.timer.now());
-        let (eligible, recovered) = {
+        let (pool, eligible, recovered) = {
             let mut ledger = lock(&self.ledger);
             let pool = self.pool.load_full();
             let position = pool.position_of(endpoint);
-            let eligible =
-                position.is_some_and(|position| pool.transition(position, &now, &*self.settings.hook));
-            (eligible, self.settle(&mut ledger, &pool, &now))
+            let eligible = position.is_some_and(|position| pool.transition(position, &now));
+            let recovered = self.settle(&mut ledger, &pool, &now);
+            (pool, eligible, recovered)
         };
-        self.announce(recovered);
+        self.announce(recovered, &pool);
         // Also when that is no news here: of two transitions close together the first may be noted after the second, and
         // whoever looked between them waits.
         if eligible {
@@ -185,6 +185,11 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         }
         // The time of the next change may be another one now.
         self.driver.wake();
+    }
+
+    /// Gives an endpoint a first estimate of its load, from that of the others. The tracker may be the user's.
+    pub(super) fn seed(&self, pool: &Pool<K, B, S, R, L>, endpoint: &Endpoint<S, R, L>, now: &Now) {
+        let _seeded = contain(&*self.settings.hook, "load", || pool.seed(endpoint, now));
     }
 
     /// Records whether anybody is eligible, and tells whether that ends failing fast. The caller holds the ledger, and
@@ -202,7 +207,10 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     }
 
     /// Tells the hook that requests do not fail at once any more. No lock is held: a hook may ask for a report.
-    pub(super) fn announce(&self, recovered: bool) {
+    pub(super) fn announce(&self, recovered: bool, pool: &Pool<K, B, S, R, L>) {
+        for _ in 0..pool.take_table_panics() {
+            tell(&*self.settings.hook, &Event::Contained { what: "policy" });
+        }
         if recovered {
             tell(&*self.settings.hook, &Event::FailFast { on: false });
         }

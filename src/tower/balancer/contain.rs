@@ -30,10 +30,15 @@ impl Hook for Joined {
 
 /// Runs `code`; a panic in it is told to `hook` and gives nothing.
 pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce() -> T) -> Option<T> {
-    // The callers pass code that borrows only what it reads, so nothing half-changed is seen afterwards.
-    let result = catch_unwind(AssertUnwindSafe(code)).ok();
+    let result = attempt(code);
     if result.is_none() {
         tell(hook, &Event::Contained { what });
     }
     result
+}
+
+/// Runs `code`; a panic in it gives nothing.
+pub(super) fn attempt<T>(code: impl FnOnce() -> T) -> Option<T> {
+    // The callers pass code that borrows only what it reads, so nothing half-changed is seen afterwards.
+    catch_unwind(AssertUnwindSafe(code)).ok()
 }

@@ -194,11 +194,11 @@ where
 
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
         let pool = self.pool.load();
-        pool.seed(endpoint, now);
+        self.seed(&pool, endpoint, now);
         // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
         // a request again, whatever it failed before.
         for withheld in pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now)) {
-            pool.seed(withheld, now);
+            self.seed(&pool, withheld, now);
         }
     }
 
@@ -206,7 +206,8 @@ where
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load_full();
         let ledger = lock(&self.ledger);
-        Report::new(&pool, &ledger, self.failing.load(Ordering::Acquire), &now)
+        let driven = self.driven.load(Ordering::Acquire);
+        Report::new(&pool, &ledger, (self.failing.load(Ordering::Acquire), driven), &now)
     }
 
     fn close(&self) {

@@ -12,8 +12,8 @@ use tower_service::Service;
 use super::admission::Lease;
 use super::endpoint::Endpoint;
 use super::handle::Handle;
+use super::limit::Limit;
 use super::readying::{Readying, Tried, Unready};
-use super::settings::Sleep;
 use super::waiting::Waiting;
 use crate::core::{LoadTracker, Outcome};
 use crate::tower::attempt::Attempt;
@@ -35,7 +35,9 @@ pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
     tried: Tried<S, R, L>,
     /// How often the request was handed to an endpoint or ran out of time before.
     attempts: u32,
-    limit: Option<Sleep>,
+    limit: Limit,
+    /// Whether a service has had the request.
+    handed: bool,
 }
 
 #[pin_project(project = Current, project_replace = Taken)]
@@ -93,12 +95,8 @@ where
         let cluster = handle.cluster();
         cluster.count_request();
         let spare = cluster.copy(&request, 0);
-        let mut limit = None;
         let state = match cluster.pick(&request, &[]) {
-            Ok(lease) => {
-                limit = cluster.attempt_limit();
-                State::Readying { readying: Readying::new(lease), request }
-            }
+            Ok(lease) => State::Readying { readying: Readying::new(lease), request },
             Err(obstacle) => {
                 cluster.tell(&Event::Refused { obstacle: &obstacle });
                 if cluster.should_wait(&obstacle) {
@@ -108,7 +106,7 @@ where
                 }
             }
         };
-        Self { state, spare, tried: Vec::new(), attempts: 0, limit }
+        Self { state, spare, tried: Vec::new(), attempts: 0, limit: Limit::Due, handed: false }
     }
 
     /// Polls the current state once, and says what comes next.
@@ -117,47 +115,51 @@ where
         let step = match this.state.as_mut().project() {
             Current::Failed { obstacle } => Step::Finish(Err(BalancerError::new(*obstacle, 0))),
             Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
-                Ok(lease) => {
-                    *this.limit = lease.attempt.endpoint().home().attempt_limit();
-                    match this.state.project_replace(State::Done) {
-                        Taken::Waiting { request, .. } => {
-                            Step::Enter(State::Readying { readying: Readying::new(lease), request })
-                        }
-                        _ => polled_after_completion(),
+                Ok(lease) => match this.state.project_replace(State::Done) {
+                    Taken::Waiting { request, .. } => {
+                        Step::Enter(State::Readying { readying: Readying::new(lease), request })
                     }
-                }
+                    _ => polled_after_completion(),
+                },
                 Err(obstacle) => Step::Enter(State::Failed { obstacle }),
             },
-            Current::Readying { readying, request } => match readying.poll_ready(cx, request, this.tried) {
-                Poll::Ready(Ok(())) => {
-                    *this.attempts += 1;
-                    match this.state.project_replace(State::Done) {
-                        Taken::Readying { readying, request } => {
-                            Step::Enter(call(readying.into_ready(), request))
+            Current::Readying { readying, request } => {
+                let ready = readying.poll_ready(cx, request, this.tried);
+                if readying.take_restart() {
+                    *this.limit = Limit::Due;
+                }
+                match ready {
+                    Poll::Ready(Ok(())) => {
+                        *this.attempts += 1;
+                        *this.handed = true;
+                        match this.state.project_replace(State::Done) {
+                            Taken::Readying { readying, request } => {
+                                Step::Enter(call(readying.into_ready(), request))
+                            }
+                            _ => polled_after_completion(),
                         }
-                        _ => polled_after_completion(),
+                    }
+                    Poll::Ready(Err(Unready { endpoint, source })) => {
+                        let error = BalancerError::new(BalancerErrorKind::Endpoint, count(this.tried));
+                        Step::Finish(Err(error.at(endpoint, Phase::Readiness).caused_by(source)))
+                    }
+                    Poll::Pending => {
+                        ready!(this.limit.poll(|| readying.home().attempt_limit(), cx));
+                        *this.attempts += 1;
+                        match this.state.project_replace(State::Done) {
+                            Taken::Readying { readying, .. } => {
+                                too_late(readying.into_first(), count(this.tried) + 1)
+                            }
+                            _ => polled_after_completion(),
+                        }
                     }
                 }
-                Poll::Ready(Err(Unready { endpoint, source })) => {
-                    let error = BalancerError::new(BalancerErrorKind::Endpoint, count(this.tried));
-                    Step::Finish(Err(error.at(endpoint, Phase::Readiness).caused_by(source)))
-                }
-                Poll::Pending => {
-                    ready!(poll_limit(this.limit, cx));
-                    *this.attempts += 1;
-                    match this.state.project_replace(State::Done) {
-                        Taken::Readying { readying, .. } => {
-                            too_late(readying.into_first(), count(this.tried) + 1)
-                        }
-                        _ => polled_after_completion(),
-                    }
-                }
-            },
-            Current::Calling { response, .. } => {
+            }
+            Current::Calling { response, attempt } => {
                 let answer = match response.poll(cx) {
                     Poll::Ready(answer) => Some(answer),
                     Poll::Pending => {
-                        ready!(poll_limit(this.limit, cx));
+                        ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
                         None
                     }
                 };
@@ -186,7 +188,7 @@ where
         // When everybody has been tried, the same one again is better than nobody.
         let picked = cluster.pick(&request, this.tried).or_else(|_| cluster.pick(&request, &[]));
         let Ok(lease) = picked else { return false };
-        *this.limit = cluster.attempt_limit();
+        *this.limit = Limit::Due;
         *this.spare = cluster.copy(&request, *this.attempts);
         this.state.set(State::Readying { readying: Readying::new(lease), request });
         true
@@ -225,8 +227,9 @@ impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
     ) -> Poll<Result<S::Response, BalancerError>> {
         let mut this = self.project();
         this.state.set(State::Done);
-        *this.limit = None;
-        Poll::Ready(result)
+        *this.limit = Limit::Never;
+        let handed = *this.handed;
+        Poll::Ready(result.map_err(|error| error.after_handing(handed)))
     }
 }
 
@@ -287,11 +290,6 @@ where
         .caused_by(TimedOut.into());
     attempt.end(Outcome::Failure);
     Step::Again(endpoint, Failure::Failed(error))
-}
-
-/// Polls the limit of an attempt; without one it never comes.
-fn poll_limit(limit: &mut Option<Sleep>, cx: &mut Context<'_>) -> Poll<()> {
-    limit.as_mut().map_or(Poll::Pending, |limit| limit.as_mut().poll(cx))
 }
 
 #[cold]

@@ -28,6 +28,7 @@ mod driver;
 mod endpoint;
 mod future;
 mod handle;
+mod limit;
 mod pool;
 mod readying;
 mod reconcile;

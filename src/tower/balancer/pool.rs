@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::contain::contain;
+use super::contain::attempt;
 use super::endpoint::Endpoint;
 use crate::core::{
     Attempted, Candidate, Eligibility, Exclusion, Exclusions, LoadTracker, Locality, Now, Prepared, Status,
     View, Weight,
 };
 use crate::discovery::{Discovered, Revision};
-use crate::tower::Hook;
+use crate::sync::{AtomicUsize, Ordering};
 
 /// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
 ///
@@ -92,6 +92,7 @@ pub(super) struct Pool<K, B, S, R, L: LoadTracker> {
     pub(super) members: Members<K, B, S, R, L>,
     pub(super) prepared: Prepared,
     pub(super) eligibility: Eligibility,
+    pub(super) table_panics: AtomicUsize,
 }
 
 impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
@@ -101,6 +102,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
             members: Box::default(),
             prepared: Prepared::none(),
             eligibility: Eligibility::new(0, |_| false),
+            table_panics: AtomicUsize::new(0),
         }
     }
 
@@ -139,29 +141,40 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
     ///
     /// The table is told also when the eligibility was right already: it may have been prepared before the transition, and
     /// the eligibility after it.
-    pub(super) fn transition(&self, position: usize, now: &Now, hook: &dyn Hook) -> bool {
-        let (eligible, news) = self.refresh(position, now, hook);
+    pub(super) fn transition(&self, position: usize, now: &Now) -> bool {
+        let (eligible, news) = self.refresh(position, now);
         if !news {
-            self.flip(position, eligible, hook);
+            self.flip(position, eligible);
         }
         eligible
     }
 
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
-    pub(super) fn refresh(&self, position: usize, now: &Now, hook: &dyn Hook) -> (bool, bool) {
+    pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
         let member = &self.members[position];
         let eligible = member.is_eligible_slowly(now);
         member.endpoint().note(member.exclusions(now), now);
         let news = self.eligibility.set(position, eligible);
         if news {
-            self.flip(position, eligible, hook);
+            self.flip(position, eligible);
         }
         (eligible, news)
     }
 
     /// Tells the table, which may be the user's.
-    pub(super) fn flip(&self, position: usize, eligible: bool, hook: &dyn Hook) {
-        // Without the flip its hints are wrong, and what a policy makes of them is validated.
-        let _told = contain(hook, "policy", || self.prepared.set_eligible(position, eligible));
+    pub(super) fn flip(&self, position: usize, eligible: bool) {
+        // Without the flip its hints are wrong, and what a policy makes of them is validated. That it panicked is told later,
+        // when no lock is held.
+        if attempt(|| self.prepared.set_eligible(position, eligible)).is_none() {
+            self.table_panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how often the table has panicked since this was last asked.
+    pub(super) fn take_table_panics(&self) -> usize {
+        match self.table_panics.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.table_panics.swap(0, Ordering::Relaxed),
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 
 use super::admission::Lease;
+use super::dispatch::Dispatch;
 use super::endpoint::Endpoint;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
@@ -29,6 +30,8 @@ pub(super) struct Readying<S, R, L: LoadTracker> {
     registration: Option<Registration<S, R, L>>,
     /// The changes of the cluster that had been seen when nobody could be found to stand beside.
     alone_at: Option<u64>,
+    /// Whether the first is another one than it was when this was last asked.
+    restarted: bool,
 }
 
 impl<S, R, L> Readying<S, R, L>
@@ -37,7 +40,7 @@ where
     L: LoadTracker,
 {
     pub(super) fn new(lease: Lease<S, R, L>) -> Self {
-        Self { first: lease, beside: None, registration: None, alone_at: None }
+        Self { first: lease, beside: None, registration: None, alone_at: None, restarted: false }
     }
 
     /// Returns the lease whose service is ready. An endpoint that fails is charged, joins `tried`, and is replaced by another
@@ -73,6 +76,15 @@ where
         self.registration.get_or_insert_with(|| Registration::new(Arc::clone(home))).register(cx);
     }
 
+    /// Tells whether another attempt has become the first since this was last asked; its time starts anew.
+    pub(super) fn take_restart(&mut self) -> bool {
+        std::mem::take(&mut self.restarted)
+    }
+
+    pub(super) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
+        self.first.attempt.endpoint().home()
+    }
+
     /// Returns the lease that [`poll_ready`](Self::poll_ready) has found ready.
     pub(super) fn into_ready(self) -> Lease<S, R, L> {
         self.first
@@ -101,6 +113,7 @@ where
             Some(next) => {
                 self.first = next;
                 self.alone_at = None;
+                self.restarted = true;
                 Ok(())
             }
             None => Err(Unready { endpoint: Arc::clone(endpoint.name()), source }),
@@ -113,6 +126,7 @@ where
             Some(beside) => Some(beside),
             None => self.first.attempt.endpoint().home().pick(request, tried).ok(),
         };
+        self.restarted |= next.is_some();
         next.map(|next| self.first = next).is_some()
     }
 
@@ -126,6 +140,7 @@ where
             Poll::Ready(Ok(())) => {
                 if let Some(beside) = self.beside.take() {
                     self.first = beside;
+                    self.restarted = true;
                 }
                 Poll::Ready(true)
             }

@@ -12,7 +12,7 @@ use super::pool::{Member, Pool};
 use crate::core::{Candidate, Changes, Eligibility, LoadMetric, LoadTracker, Now, PickError, View};
 use crate::discovery::{Discovered, Snapshot};
 use crate::health::{CircuitConfig, PassiveHealth};
-use crate::sync::lock;
+use crate::sync::{AtomicUsize, lock};
 use crate::tower::{BoxError, Event};
 
 /// Makes the service of one allocation.
@@ -77,6 +77,7 @@ where
                     }),
                     members: members.into(),
                     prepared,
+                    table_panics: AtomicUsize::new(0),
                 };
                 swap(cluster, pool, &before, unbuilt, missed_flips);
             }
@@ -105,7 +106,9 @@ where
         match self.build(cluster, discovered, before, now) {
             Ok(endpoint) => Ok(Member::new(discovered.clone(), endpoint)),
             Err(error) => {
-                let message = format!("{}: {error}", discovered.key());
+                let message =
+                    contain(&*cluster.settings.hook, "key", || format!("{}: {error}", discovered.key()))
+                        .unwrap_or_else(|| error.to_string());
                 lock(&cluster.ledger).last_error = Some(message.into());
                 Err(known.map(|known| {
                     let earlier = known.discovered().clone().with_attributes(discovered.attributes().clone());
@@ -126,12 +129,15 @@ where
         let service = contain(hook, "factory", || (self.service)(discovered.key(), discovered.backend()))
             .unwrap_or_else(|| Err("the factory panicked".into()))?;
         let load = contain(hook, "load factory", || (self.load)()).ok_or("the load factory panicked")?;
-        load.seed(&mut before.members.iter().map(Candidate::load), now);
+        let _seeded =
+            contain(hook, "load", || load.seed(&mut before.members.iter().map(Candidate::load), now));
         let circuit = self
             .circuit
             .as_ref()
             .map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(&cluster.budget)));
-        let name: Arc<str> = discovered.key().to_string().into();
+        let name: Arc<str> = contain(hook, "key", || discovered.key().to_string())
+            .ok_or("the name of the key panicked")?
+            .into();
         let home = Arc::clone(cluster);
         let endpoint = Arc::new(Endpoint::new(name, service, load, circuit, home, now));
         endpoint.watch(Changes::new(Arc::new(EndpointListener {
@@ -166,9 +172,9 @@ fn swap<K, B, S, R, L>(
         }
         // Whoever flips from here on waits for the ledger and finds the new pool.
         for position in 0..members {
-            let (eligible, _) = pool.refresh(position, &now, hook);
+            let (eligible, _) = pool.refresh(position, &now);
             if missed_flips() {
-                pool.flip(position, eligible, hook);
+                pool.flip(position, eligible);
             }
         }
         (ledger.unbuilt, ledger.refused) = (unbuilt, None);
@@ -181,8 +187,8 @@ fn swap<K, B, S, R, L>(
         cluster.pool.store(pool);
         recovered
     };
-    cluster.announce(recovered);
     let after = cluster.pool.load_full();
+    cluster.announce(recovered, &after);
     let kept: HashSet<_> = after.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();
     for gone in before.members.iter().filter(|member| !kept.contains(&Arc::as_ptr(member.endpoint()))) {
         gone.endpoint().retire();

@@ -30,6 +30,9 @@ pub struct Report {
     pub last_error: Option<Arc<str>>,
     /// Whether nobody has been eligible for so long that requests fail at once.
     pub failing_fast: bool,
+    /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
+    /// spawned on, or when its future is dropped.
+    pub driven: bool,
 }
 
 /// Describes one member.
@@ -50,7 +53,8 @@ pub struct MemberReport {
     pub weight: u32,
     /// Its load, in the unit of its tracker.
     pub load: f64,
-    /// The attempts that have started and not ended.
+    /// The attempts that have started and not ended. An attempt ends with the head of its response: a body that is still
+    /// being read is not counted.
     pub in_flight: u64,
     /// The attempts that have started.
     pub picks: u64,
@@ -76,7 +80,7 @@ impl Report {
     pub(super) fn new<K, B, S, R, L>(
         pool: &Pool<K, B, S, R, L>,
         ledger: &Ledger,
-        failing_fast: bool,
+        (failing_fast, driven): (bool, bool),
         now: &Now,
     ) -> Self
     where
@@ -89,6 +93,7 @@ impl Report {
             updated: ledger.last_update.map(|at: Instant| now.since(at)),
             last_error: ledger.last_error.clone(),
             failing_fast,
+            driven,
         }
     }
 
@@ -168,6 +173,9 @@ impl fmt::Display for Report {
         }
         if self.failing_fast {
             f.write_str(", failing fast")?;
+        }
+        if !self.driven {
+            f.write_str(", NOT DRIVEN")?;
         }
         if let Some(error) = &self.last_error {
             write!(f, ", last error: {error}")?;

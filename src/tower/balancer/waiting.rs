@@ -8,8 +8,8 @@ use std::time::Instant;
 use super::admission::Lease;
 use super::dispatch::Dispatch;
 use super::handle::Handle;
-use crate::core::LoadTracker;
 use crate::core::wakers::WakerKey;
+use crate::core::{Exclusion, LoadTracker};
 use crate::tower::BalancerErrorKind;
 
 /// Keeps a task registered with a cluster, for as long as it waits.
@@ -78,7 +78,14 @@ impl<S, R, L: LoadTracker> Waiting<S, R, L> {
         self.registration.register(cx);
         let cluster = self.handle.cluster();
         let may_wait = || self.deadline.is_none_or(|deadline| cluster.expect(deadline));
-        match cluster.pick(request, &[]) {
+        let mut picked = cluster.pick(request, &[]);
+        // Whoever was full may not be any more, and only who wants a place hears of it.
+        if matches!(&picked, Err(BalancerErrorKind::NoEligible(counts)) if counts.of(Exclusion::Capacity) > 0)
+            && self.registration.want_place()
+        {
+            picked = cluster.pick(request, &[]);
+        }
+        match picked {
             Ok(lease) => Poll::Ready(Ok(lease)),
             Err(obstacle) if cluster.should_wait(&obstacle) && may_wait() => Poll::Pending,
             Err(obstacle) => Poll::Ready(Err(obstacle)),
