@@ -51,6 +51,7 @@ mod replace;
 mod revision;
 mod snapshot;
 mod stream;
+mod subset;
 
 pub use self::change::{Applied, Change, Effect};
 pub use self::channel::{CachedReader, SnapshotPublisher, SnapshotReader, snapshot_channel};
@@ -60,3 +61,4 @@ pub use self::member::Discovered;
 pub use self::revision::Revision;
 pub use self::snapshot::Snapshot;
 pub use self::stream::SnapshotStream;
+pub use self::subset::{Contender, LotSubset, RendezvousSubset, Subset, SubsetError, subset_channel};
