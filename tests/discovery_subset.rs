@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use poise::core::Backend;
 use poise::core::policy::{Rendezvous, Replicas};
 use poise::core::{Selection, View};
-use poise::discovery::{Contender, LotSubset, RendezvousSubset, Subset, SubsetError};
+use poise::discovery::subset::{Contender, LotSubset, RendezvousSubset, Subset, SubsetError};
 use quickcheck::{Arbitrary, Gen, QuickCheck, Testable};
 
 #[path = "support/subsets.rs"]

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 use poise::core::{Backend, Status};
-use poise::discovery::{Contender, RendezvousSubset, Revision, Snapshot, Subset, subset_channel};
+use poise::discovery::subset::{Contender, RendezvousSubset, Subset, subset_channel};
+use poise::discovery::{Revision, Snapshot};
 
 #[path = "support/membership.rs"]
 mod membership;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use poise::discovery::{Contender, Subset};
+use poise::discovery::subset::{Contender, Subset};
 
 pub(crate) struct Fleet<S> {
     schemes: Vec<S>,

@@ -22,7 +22,8 @@ impl<K: Eq + Hash, B> Snapshot<K, B> {
     ///
     /// ```
     /// use poise::core::Backend;
-    /// use poise::discovery::{Directory, RendezvousSubset};
+    /// use poise::discovery::Directory;
+    /// use poise::discovery::subset::RendezvousSubset;
     ///
     /// let mut directory = Directory::new();
     /// let resolved = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"].map(|address| (address, Backend::new(address)));
@@ -74,7 +75,8 @@ fn contender<K: Hash, B>(member: &Discovered<K, B>) -> Contender {
 /// ```
 /// use futures_util::FutureExt;
 /// use poise::core::Backend;
-/// use poise::discovery::{Directory, RendezvousSubset, subset_channel};
+/// use poise::discovery::Directory;
+/// use poise::discovery::subset::{RendezvousSubset, subset_channel};
 /// use std::pin::pin;
 ///
 /// let mut directory = Directory::new();

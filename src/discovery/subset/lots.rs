@@ -54,7 +54,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 /// Eight clients with two of four members each; every member has four connections:
 ///
 /// ```
-/// use poise::discovery::{Contender, LotSubset, Subset};
+/// use poise::discovery::subset::{Contender, LotSubset, Subset};
 ///
 /// let contenders = ["a", "b", "c", "d"].map(|name| Contender::new(name));
 /// let mut connections = [0; 4];
@@ -63,7 +63,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 ///     scheme.choose(&contenders).into_iter().for_each(|position| connections[position] += 1);
 /// }
 /// assert_eq!(connections, [4; 4]);
-/// # Ok::<(), poise::discovery::SubsetError>(())
+/// # Ok::<(), poise::discovery::subset::SubsetError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LotSubset {

@@ -30,7 +30,8 @@
 //! ```
 //! use futures_util::{FutureExt, StreamExt};
 //! use poise::core::Backend;
-//! use poise::discovery::{Directory, RendezvousSubset};
+//! use poise::discovery::Directory;
+//! use poise::discovery::subset::RendezvousSubset;
 //!
 //! let mut directory = Directory::new();
 //! let scheme = RendezvousSubset::new("client-7", 2)?;

@@ -32,7 +32,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 /// # Examples
 ///
 /// ```
-/// use poise::discovery::{Contender, RendezvousSubset, Subset};
+/// use poise::discovery::subset::{Contender, RendezvousSubset, Subset};
 ///
 /// let scheme = RendezvousSubset::new("client-7", 2)?;
 /// let before = ["a", "b", "c", "d"];
@@ -44,7 +44,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 /// let contenders: Vec<_> = after.iter().map(|name| Contender::new(*name)).collect();
 /// let stays = scheme.choose(&contenders).into_iter().any(|position| after[position] == before[kept[1]]);
 /// assert!(stays, "only who is gone was replaced");
-/// # Ok::<(), poise::discovery::SubsetError>(())
+/// # Ok::<(), poise::discovery::subset::SubsetError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RendezvousSubset {

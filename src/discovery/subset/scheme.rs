@@ -11,7 +11,7 @@ use crate::core::policy::rendezvous::identity::hash_of;
 /// processes will disagree and connections move without need.
 ///
 /// ```
-/// use poise::discovery::{Contender, Subset};
+/// use poise::discovery::subset::{Contender, Subset};
 ///
 /// /// Connects to whoever has the lowest identity.
 /// struct Lowest;
