@@ -1,6 +1,7 @@
 //! Schemes of subsets: who is in, how evenly, and what moves.
 
 #![cfg(feature = "discovery")]
+#![expect(clippy::needless_pass_by_value, reason = "generated cases come by value")]
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -177,7 +178,7 @@ fn rendezvous_subsets_are_the_replicas_of_the_client() {
         let mut replicas = [Selection::new(0); 7];
         let view = View::new(&backends);
         assert_eq!(Rendezvous::new().pick_replicas(&view, client, &mut replicas), Ok(7));
-        let mut expected = replicas.map(|selection| selection.index());
+        let mut expected = replicas.map(Selection::index);
         expected.sort_unstable();
         assert_eq!(RendezvousSubset::new(client, 7).unwrap().choose(&contenders), expected, "{client}");
     }
