@@ -103,12 +103,13 @@ fn a_channel_of_subsets_follows_its_source_and_skips_to_the_newest() {
     let mut directory = directory(&ALL[..3]);
     let (reader, passing_on) = subset_channel(&directory.reader(), scheme(2));
     assert_eq!(keys(&reader.load()), keys(&directory.snapshot().subset(&scheme(2))), "at once");
-    let mut changes = reader.changes();
+    let (first, mut changes) = (reader.load(), reader.changes());
 
     let mut passing_on = pin!(passing_on);
     let wakes = Wakes::default();
     assert!(wakes.poll(passing_on.as_mut()).is_pending());
-    assert!(changes.next().now_or_never().is_none(), "the state with which it began is no change");
+    assert!(ptr::eq(first.members(), reader.load().members()), "the state with which it began stays");
+    assert!(changes.next().now_or_never().is_none(), "and is no change");
 
     replace(&mut directory, &ALL[..5]).unwrap();
     replace(&mut directory, &ALL).unwrap();

@@ -36,7 +36,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 ///   less than the gap to the next member, and towards the one that goes. So whoever had it starts where it did or one
 ///   member earlier, and anybody else at most one member earlier or later.
 /// - With fewer members it may change two, as a mean reaches around the ring.
-/// - On average it is one place in about `(k + 32)/n` of the subsets: `k` for those inside, 32 for means that moved.
+/// - On average it is one place in at most about `(k + 32)/n` of the subsets: `k` for those inside, 32 for means that move.
 /// - Clients that join or go move nobody else's connections. A client keeps its subset as long as it keeps its number.
 ///
 /// Clients must agree on `L`, and another `L` moves everything.

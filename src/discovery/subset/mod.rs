@@ -8,7 +8,7 @@
 //! | scheme | a client is | connections of a member | one member joins or goes |
 //! |---|---|---|---|
 //! | [`RendezvousSubset`] | a name | as if drawn at random | `k/n` of the subsets exchange one member |
-//! | [`LotSubset`] | a number: `0, 1, 2 …` | nearly even | about `(k + 32)/n` exchange one |
+//! | [`LotSubset`] | a number: `0, 1, 2 …` | nearly even | at most about `(k + 32)/n` exchange one |
 //!
 //! Both are for subsets of `k` among `n` members. Where clients have numbers without large gaps, as replicas of a
 //! deployment do, lots are worth it, the more so the fewer connections each member has; otherwise it is rendezvous.

@@ -17,7 +17,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 ///   replaced by one in each subset in which it was; no other connection moves, which is the least that is possible;
 /// - one more place is one more member, and the others stay;
 /// - a member's connections are spread as if each client drew at random. With `c` clients it has `c k/n` of them on
-///   average, and a standard deviation of about the root of that: at two each, some have ten and one in seven has none.
+///   average, and a standard deviation of about the root of that: at two each, one in seven has none and some have nine.
 ///   [`LotSubset`](super::LotSubset) is for those who mind.
 ///
 /// Source: D. Thaler, C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
