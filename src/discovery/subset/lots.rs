@@ -19,7 +19,7 @@ use crate::core::policy::rendezvous::score::{score, spread};
 ///    Members keep their order, and gaps become nearly equal: their standard deviation falls to an eleventh. Up to 129
 ///    members stand evenly, or nearly so.
 /// 3. The clients of a lot stand at multiples of `1/L`, in the order of the van der Corput sequence: 0, 1/2, 1/4, 3/4 …
-///    So a lot that is not full is even too, and who is added moves nobody.
+///    So a lot that is not full is nearly even too, and who is added moves nobody.
 /// 4. A client takes the next `k` members from its place on.
 ///
 /// # Spread
