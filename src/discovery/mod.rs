@@ -20,6 +20,8 @@
 //! 5. **Not yet known is not empty.** Before the first publication there is [`Revision::ZERO`]. An empty
 //!    [`apply`](Directory::apply) or [`replace`](Directory::replace) makes a revision that says: there is nobody.
 //!
+//! A client that is to connect to a few of many members only takes a [`subset`] of each snapshot.
+//!
 //! # Examples
 //!
 //! ```
@@ -51,6 +53,7 @@ mod replace;
 mod revision;
 mod snapshot;
 mod stream;
+pub mod subset;
 
 pub use self::change::{Applied, Change, Effect};
 pub use self::channel::{CachedReader, SnapshotPublisher, SnapshotReader, snapshot_channel};

@@ -62,6 +62,14 @@ impl<K: Eq + Hash, B> Snapshot<K, B> {
         Ok(Self::from_parts(revision, members, Arc::new(index)))
     }
 
+    /// Makes the same revision of some of the members, which have different keys.
+    pub(super) fn with_members(&self, members: impl Iterator<Item = Discovered<K, B>>) -> Self {
+        let members: Box<[_]> = members.collect();
+        let keys = members.iter().map(|member| Arc::clone(member.shared_key()));
+        let index = keys.zip(0..).collect();
+        Self::from_parts(self.revision(), members, Arc::new(index))
+    }
+
     /// Returns the member with this key.
     ///
     /// # Complexity

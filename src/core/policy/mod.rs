@@ -63,7 +63,7 @@ mod power_of_two;
 mod priority;
 mod quotas;
 mod random;
-mod rendezvous;
+pub(crate) mod rendezvous;
 mod replicas;
 mod ring_hash;
 mod round_robin;

@@ -103,7 +103,12 @@ impl<C: Candidate<Id: Hash>> Weigh for View<'_, C> {
 }
 
 fn hash<C: Candidate<Id: Hash>>(candidate: &C) -> u64 {
-    StableBuildHasher::with_seed(SEED).hash_one(candidate.id())
+    hash_of(candidate.id())
+}
+
+/// Returns the hash by which a member is placed.
+pub(crate) fn hash_of<I: Hash + ?Sized>(id: &I) -> u64 {
+    StableBuildHasher::with_seed(SEED).hash_one(id)
 }
 
 impl Table for Identities {}

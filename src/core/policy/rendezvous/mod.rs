@@ -7,12 +7,12 @@
 mod bounded;
 mod decision;
 mod factor;
-mod identity;
+pub(crate) mod identity;
 mod ln;
 mod order;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod rendezvous;
-mod score;
+pub(crate) mod score;
 mod search;
 mod survey;
 mod weighted;

@@ -6,7 +6,7 @@ const SECOND: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Spreads a hash over all its bits, once per pick, so that hashes that come from elsewhere need not be perfect.
 #[inline]
-pub(super) const fn spread(key: u64) -> u64 {
+pub(crate) const fn spread(key: u64) -> u64 {
     let mixed = key.wrapping_mul(FIRST);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(SECOND);
     mixed ^ (mixed >> 32)
@@ -17,7 +17,7 @@ pub(super) const fn spread(key: u64) -> u64 {
 /// For a given key it maps different identities to different scores: each step can be undone. A rotation is all that it
 /// takes between the multiplications when both hashes are spread already.
 #[inline]
-pub(super) const fn score(key: u64, identity: u64) -> u64 {
+pub(crate) const fn score(key: u64, identity: u64) -> u64 {
     let mixed = (key ^ identity).wrapping_mul(FIRST);
     mixed.rotate_left(32).wrapping_mul(SECOND)
 }
