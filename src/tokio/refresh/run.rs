@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::tokio::runtime::Handle;
 use ::tokio::time;
@@ -39,7 +39,7 @@ impl Refresh {
         let (reader, inbox) = (directory.reader(), Arc::new(Inbox::new()));
         let intake = Intake::new(directory, self.policy, same);
         let refreshed = Refreshed::new(reader, Arc::clone(&inbox), intake.status());
-        (refreshed, run(self, source, intake, inbox))
+        (refreshed, run(self, intake, inbox, source))
     }
 
     /// As [`build`](Self::build), and spawns the future on the current runtime.
@@ -66,50 +66,101 @@ impl Refresh {
 
 async fn run<K, B, E, S, A, F>(
     config: Refresh,
-    mut source: S,
-    mut intake: Intake<K, B, E, F>,
+    intake: Intake<K, B, E, F>,
     inbox: Arc<Inbox<K, B>>,
+    mut source: S,
 ) where
     K: Clone + Eq + Hash,
     S: FnMut() -> A,
     A: Future<Output = Result<FullSet<K, B>, E>>,
     F: FnMut(&B, &B) -> bool,
 {
-    let timeout = config.timeout;
-    let mut schedule = Schedule::new(config, now());
+    let mut refreshing = Refreshing::new(config, intake, inbox);
     let mut flight = pin!(None);
-    let mut give_up = None;
-    while intake.directory().has_readers() {
-        if schedule.is_due(now()) {
-            give_up = schedule.start(now());
+    while refreshing.intake.directory().has_readers() {
+        if refreshing.starts(now()) {
             flight.set(Some(source()));
         }
-        let wake = [schedule.next(), give_up, intake.due()].into_iter().flatten().min();
-        let answer = answer_or_wake(flight.as_mut(), &inbox, wake).await;
-        let at = now();
-        // What fails is in the status.
-        if let Some(pushed) = inbox.take() {
+        let answer = answer_or_wake(flight.as_mut(), &refreshing.inbox, refreshing.wake()).await;
+        if refreshing.settle(answer, now()) {
+            flight.set(None);
+        }
+        refreshing.follow_up(now());
+    }
+}
+
+/// What a refresh knows beside the answer that it waits for.
+struct Refreshing<K, B, E, F> {
+    intake: Intake<K, B, E, F>,
+    inbox: Arc<Inbox<K, B>>,
+    schedule: Schedule,
+    timeout: Duration,
+    flight: Option<Flight>,
+}
+
+/// An answer that is waited for.
+struct Flight {
+    /// When it is given up, if ever.
+    until: Option<Instant>,
+}
+
+/// What fails in these is in the status.
+impl<K, B, E, F> Refreshing<K, B, E, F>
+where
+    K: Clone + Eq + Hash,
+    F: FnMut(&B, &B) -> bool,
+{
+    fn new(config: Refresh, intake: Intake<K, B, E, F>, inbox: Arc<Inbox<K, B>>) -> Self {
+        let timeout = config.timeout;
+        Self { intake, inbox, schedule: Schedule::new(config, now()), timeout, flight: None }
+    }
+
+    /// Tells whether the source is to be asked now, and notes that it is.
+    fn starts(&mut self, now: Instant) -> bool {
+        let due = self.schedule.is_due(now);
+        if due {
+            self.schedule.start(now);
+            self.flight = Some(Flight { until: now.checked_add(self.timeout) });
+        }
+        due
+    }
+
+    /// Returns when something is to be done, whatever comes from outside.
+    fn wake(&self) -> Option<Instant> {
+        let given_up = self.flight.as_ref().and_then(|flight| flight.until);
+        [self.schedule.next(), given_up, self.intake.due()].into_iter().flatten().min()
+    }
+
+    /// Takes what has come, and tells whether the flight is over with that.
+    fn settle(&mut self, answer: Option<Result<FullSet<K, B>, E>>, now: Instant) -> bool {
+        let given_up = self.flight.as_ref().and_then(|flight| flight.until).is_some_and(|until| until <= now);
+        if let Some(pushed) = self.inbox.take() {
             // What is in flight was asked for before, and may be older: it ends unseen.
-            flight.set(None);
-            give_up = None;
-            let _ = intake.answer(Ok(Update::Full(pushed)), &Now::at(at));
-            schedule.succeeded(at);
+            self.take(Ok(pushed), now);
         } else if let Some(answer) = answer {
-            flight.set(None);
-            give_up = None;
-            let failed = answer.is_err();
-            let taken = intake.answer(answer.map(Update::Full), &Now::at(at));
-            if failed || taken.is_err() { schedule.failed(at) } else { schedule.succeeded(at) }
-        } else if give_up.is_some_and(|deadline| deadline <= at) {
-            flight.set(None);
-            give_up = None;
-            let _ = intake.fail(SourceError::TimedOut(timeout), &Now::at(at));
-            schedule.failed(at);
+            self.take(answer, now);
+        } else if given_up {
+            self.intake.fail(SourceError::TimedOut(self.timeout), &Now::at(now));
+            self.schedule.failed(now);
+        } else {
+            return false;
         }
-        if inbox.signal.take_hint() {
-            schedule.hint(at, flight.is_some());
+        self.flight = None;
+        true
+    }
+
+    fn take(&mut self, answer: Result<FullSet<K, B>, E>, now: Instant) {
+        match self.intake.answer(answer.map(Update::Full), &Now::at(now)) {
+            Ok(_) => self.schedule.succeeded(now),
+            Err(_) => self.schedule.failed(now),
         }
-        let _ = intake.tick(&Now::at(at));
+    }
+
+    fn follow_up(&mut self, now: Instant) {
+        if self.inbox.signal.take_hint() {
+            self.schedule.hint(now, self.flight.is_some());
+        }
+        let _ = self.intake.tick(&Now::at(now));
     }
 }
 

@@ -36,12 +36,11 @@ impl Schedule {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// Returns when the attempt that starts now is given up.
-    pub(super) fn start(&mut self, now: Instant) -> Option<Instant> {
+    /// The source is asked now, and not again until that has ended.
+    pub(super) fn start(&mut self, now: Instant) {
         self.started = Some(now);
         self.hinted = false;
         self.next = None;
-        now.checked_add(self.config.timeout)
     }
 
     /// The source has answered, or was told of without being asked.
