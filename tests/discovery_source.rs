@@ -275,6 +275,18 @@ fn who_comes_back_or_is_named_as_draining_is_not_let_go() -> Fallible {
     Ok(())
 }
 
+#[test]
+fn who_has_left_and_is_then_named_as_draining_stays_as_long_as_it_is_named() -> Fallible {
+    let (clock, mut intake) = (Clock::new(), intake(SourcePolicy::default()));
+    let draining = || Ok(Update::full([("a", Backend::new("a").with_status(Status::Draining))]));
+    intake.answer(set(&["a", "b"]), &clock.at(SECOND))?;
+    intake.answer(set(&["b"]), &clock.at(2 * SECOND))?;
+    intake.answer(draining(), &clock.at(3 * SECOND))?;
+    intake.tick(&clock.at(100 * DRAIN))?;
+    assert_eq!(keys(&intake.directory().snapshot()), ["a"], "b has left, a is named");
+    Ok(())
+}
+
 #[derive(Default)]
 struct Woken(AtomicU32);
 
