@@ -102,6 +102,14 @@ impl<K, B> SnapshotPublisher<K, B> {
         SnapshotReader { shared: Arc::clone(&self.shared) }
     }
 
+    /// Tells whether anybody can see what is published: a reader or a stream.
+    ///
+    /// It may be old by the time it is known, as a reader may go at any time; without one, none comes but from here.
+    #[must_use]
+    pub fn has_readers(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
     /// Publishes a snapshot that is known to be newer.
     pub(super) fn advance(&mut self, snapshot: Snapshot<K, B>) {
         // The old state goes last: the destructors of its backends may panic, and keep nobody asleep.

@@ -83,6 +83,12 @@ impl<K, B> Directory<K, B> {
         self.publisher.reader()
     }
 
+    /// Tells whether anybody can see what is published: a reader or a stream.
+    #[must_use]
+    pub fn has_readers(&self) -> bool {
+        self.publisher.has_readers()
+    }
+
     /// Returns the current revision, [`Revision::ZERO`] before the first publication.
     #[must_use]
     pub fn revision(&self) -> Revision {

@@ -2,7 +2,8 @@
 //!
 //! A [`Directory`] has one writer and publishes immutable [`Snapshot`]s. Any number of [`SnapshotReader`]s load the
 //! current one without waiting, or follow it as a [`SnapshotStream`]. Sources that make whole snapshots themselves
-//! publish them through a [`snapshot_channel`]. Nothing here needs a runtime.
+//! publish them through a [`snapshot_channel`], and an [`Intake`] takes the answers of a source that may fail. Nothing here
+//! needs a runtime.
 //!
 //! 1. **Publications are states, not events.** Each snapshot is complete and coherent, and revisions only grow. A slow
 //!    reader goes from the revision that it saw straight to the newest, and memory does not depend on how slow it is.
@@ -52,6 +53,7 @@ mod member;
 mod replace;
 mod revision;
 mod snapshot;
+mod source;
 mod stream;
 pub mod subset;
 
@@ -62,4 +64,8 @@ pub use self::error::{DirectoryError, DuplicateKey, StaleSnapshot};
 pub use self::member::Discovered;
 pub use self::revision::Revision;
 pub use self::snapshot::Snapshot;
+pub use self::source::{
+    EmptyAnswer, FullSet, Intake, SourceClock, SourceError, SourcePolicy, SourceReport, SourceStatus, Taken,
+    Update, drive,
+};
 pub use self::stream::SnapshotStream;

@@ -1,12 +1,23 @@
-//! Running on Tokio: its timer, and balancers that drive themselves.
+//! Running on Tokio: its timer, waits for snapshots, sources that are asked, and balancers that drive themselves.
 //!
 //! All times are those of Tokio's clock, so that tests with a paused clock see every wait. Nothing is spawned behind the
-//! user's back: `Builder::spawn` is the one call that spawns, one task per balancer, which ends with its last handle.
+//! user's back: `Builder::spawn` and `Refresh::spawn` are the calls that spawn, one task each, which ends with the last
+//! handle of what it serves.
 
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 mod balancer;
-#[cfg(feature = "tower")]
+#[cfg(feature = "discovery")]
+mod discovery;
+#[cfg(feature = "discovery")]
+mod refresh;
+#[cfg(feature = "discovery")]
+mod source;
 mod timer;
-
 #[cfg(feature = "tower")]
+mod tower;
+
+#[cfg(feature = "discovery")]
+pub use self::discovery::{NextSnapshot, RevisionUnreachable, next_snapshot, wait_for_revision};
+#[cfg(feature = "discovery")]
+pub use self::refresh::{Refresh, RefreshError, RefreshHint, RefreshPush, Refreshed};
 pub use self::timer::TokioTimer;

@@ -1,38 +1,11 @@
 //! The timer.
 
-use std::time::Instant;
-
-use crate::tower::Timer;
-
 /// Waits on the timer of the Tokio runtime, by its clock.
+///
+/// It is the timer of balancers and the clock of sources, as far as the features for these are on.
 ///
 /// # Panics
 ///
 /// A sleep panics when it is made outside of a runtime with a timer.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-/// # async fn main() {
-/// use poise::tokio::TokioTimer;
-/// use poise::tower::Timer;
-/// use std::time::Duration;
-///
-/// let before = TokioTimer.now();
-/// TokioTimer.sleep_until(before + Duration::from_secs(60)).await;
-/// assert_eq!(TokioTimer.now() - before, Duration::from_secs(60), "on a paused clock at once");
-/// # }
-/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioTimer;
-
-impl Timer for TokioTimer {
-    type Sleep = ::tokio::time::Sleep;
-
-    fn now(&self) -> Instant {
-        ::tokio::time::Instant::now().into_std()
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> ::tokio::time::Sleep {
-        ::tokio::time::sleep_until(deadline.into())
-    }
-}
