@@ -12,126 +12,32 @@ mod looks;
 mod member;
 #[path = "support/oracle.rs"]
 mod oracle;
+#[path = "support/policies.rs"]
+mod policies;
 #[path = "support/tally.rs"]
 mod tally;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use poise::core::policy::{
-    BoundedLoadRendezvous, Fallback, LeastLoaded, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices,
-    PriorityConfig, PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin,
-    Sticky, StickyKey, WeightedRandom, WeightedRendezvous, ZoneAware,
-};
+use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random};
 use poise::core::{
-    Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Locality, Now, PickError,
-    Policy, PolicyExt, Prepare, Prepared, Selection, Status, View,
+    Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Now, PickError, Policy,
+    PolicyExt, Prepare, Selection, Status, View,
 };
 
 use crate::case::{Case, Hint, for_all};
 use crate::chance::{assert_even, draws_for};
 use crate::looks::looks;
 use crate::member::Member;
+use crate::policies::{failover, policies};
 use crate::tally::tally;
 
 type Any = Box<dyn Policy<Member, u64>>;
 
-fn failover<P>(inner: P, seed: u64) -> PriorityFailover<P> {
-    PriorityFailover::new(inner).with_seed(seed)
-}
-
-fn locality<P>(inner: P, seed: u64) -> LocalityWeighted<P> {
-    LocalityWeighted::new(inner).with_seed(seed)
-}
-
-fn zone<P>(inner: P, seed: u64) -> ZoneAware<P> {
-    let callers = [("a", 3), ("b", 1)].map(|(zone, callers)| (Locality::new("eu", zone), callers));
-    ZoneAware::new(inner, Locality::new("eu", "a")).with_callers(callers).with_seed(seed)
-}
-
-/// Takes a number for a key whose request was served before, by the member of that number.
-#[derive(Debug)]
-struct Cookies<P>(Sticky<P>);
-
-impl<P: Prepare<Member>> Prepare<Member> for Cookies<P> {
-    fn prepare(&self, view: &View<'_, Member>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        self.0.prepare(view, previous)
-    }
-}
-
-impl<P: Policy<Member, u64>> Policy<Member, u64> for Cookies<P> {
-    fn pick_from(&self, view: &View<'_, Member>, key: &u64) -> Result<Selection, PickError> {
-        self.0.pick_from(view, &StickyKey::new(key).with_earlier(&(key % 16)))
-    }
-}
-
-/// Makes those that divide a membership, and those that combine others.
-fn composed(seed: u64) -> Vec<(&'static str, Any)> {
-    let start = usize::try_from(seed % 1_000).expect("small");
-    let maglev = || Maglev::new().with_table_size(211).expect("211 is a prime");
-    let random = || Random::seeded(seed);
-    vec![
-        ("locality over random", Box::new(locality(random(), seed))),
-        ("locality over maglev", Box::new(locality(maglev(), seed))),
-        ("locality over weighted random", Box::new(locality(WeightedRandom::seeded(seed), seed))),
-        ("locality over priority over random", Box::new(locality(failover(random(), seed), seed))),
-        ("priority over locality over random", Box::new(failover(locality(random(), seed), seed))),
-        ("zone over round robin", Box::new(zone(RoundRobin::starting_at(start), seed))),
-        ("zone over maglev", Box::new(zone(maglev(), seed))),
-        ("zone over locality over random", Box::new(zone(locality(random(), seed), seed))),
-        ("priority over zone over random", Box::new(failover(zone(random(), seed), seed))),
-        ("fallback of maglev and random", Box::new(Fallback::new(maglev(), random()))),
-        (
-            "fallback of priority over random and locality over maglev",
-            Box::new(Fallback::new(failover(random(), seed), locality(maglev(), seed))),
-        ),
-        ("sticky over maglev", Box::new(Cookies(Sticky::new(maglev())))),
-        ("sticky over locality over random", Box::new(Cookies(Sticky::new(locality(random(), seed))))),
-    ]
-}
-
 /// Tells how often a pick may look at one candidate: those that pick twice, by policies of their own, may look twice.
 fn looks_allowed(name: &str) -> u32 {
     if name.starts_with("fallback") || name.starts_with("sticky") { 2 } else { 1 }
-}
-
-/// Makes one of each, all reproducible.
-fn policies(seed: u64) -> Vec<(&'static str, Any)> {
-    let start = usize::try_from(seed % 1_000).expect("small");
-    let maglev = || Maglev::new().with_table_size(211).expect("211 is a prime");
-    let ring = || RingHash::new().with_max_points(2_000).expect("in range");
-    let smooth = || SmoothWeightedRoundRobin::starting_at(start);
-    let mut policies: Vec<(&'static str, Any)> = vec![
-        ("round robin", Box::new(RoundRobin::starting_at(start))),
-        ("random", Box::new(Random::seeded(seed))),
-        ("two choices", Box::new(PowerOfTwoChoices::seeded(seed))),
-        ("least loaded", Box::new(LeastLoaded::seeded(seed))),
-        ("weighted random", Box::new(WeightedRandom::seeded(seed))),
-        ("five choices", Box::new(PowerOfTwoChoices::seeded(seed).choices(5))),
-        ("least requests", Box::new(LeastRequests::seeded(seed))),
-        ("least requests of all", Box::new(LeastRequests::seeded(seed).with_full_scan())),
-        ("maglev", Box::new(maglev())),
-        ("ring", Box::new(ring())),
-        ("smooth", Box::new(smooth())),
-        ("priority over ring", Box::new(failover(ring(), seed))),
-        ("priority over smooth", Box::new(failover(smooth(), seed))),
-        ("rendezvous", Box::new(Rendezvous::new())),
-        ("weighted rendezvous", Box::new(WeightedRendezvous::new())),
-        ("bounded load rendezvous", Box::new(BoundedLoadRendezvous::new())),
-        ("priority over bounded load rendezvous", Box::new(failover(BoundedLoadRendezvous::new(), seed))),
-        ("priority over round robin", Box::new(failover(RoundRobin::starting_at(start), seed))),
-        ("priority over random", Box::new(failover(Random::seeded(seed), seed))),
-        ("priority over two choices", Box::new(failover(PowerOfTwoChoices::seeded(seed), seed))),
-        ("priority over least loaded", Box::new(failover(LeastLoaded::seeded(seed), seed))),
-        ("priority over maglev", Box::new(failover(maglev(), seed))),
-        ("priority over priority over maglev", Box::new(failover(failover(maglev(), seed), seed))),
-        (
-            "priority over priority over random",
-            Box::new(failover(failover(Random::seeded(seed), seed), seed)),
-        ),
-    ];
-    policies.extend(composed(seed));
-    policies
 }
 
 /// Makes other members of the same shape, in reverse order.
