@@ -18,11 +18,11 @@ pub(crate) fn failover<P>(inner: P, seed: u64) -> PriorityFailover<P> {
     PriorityFailover::new(inner).with_seed(seed)
 }
 
-fn locality<P>(inner: P, seed: u64) -> LocalityWeighted<P> {
+pub(crate) fn locality<P>(inner: P, seed: u64) -> LocalityWeighted<P> {
     LocalityWeighted::new(inner).with_seed(seed)
 }
 
-fn zone<P>(inner: P, seed: u64) -> ZoneAware<P> {
+pub(crate) fn zone<P>(inner: P, seed: u64) -> ZoneAware<P> {
     let callers = [("a", 3), ("b", 1)].map(|(zone, callers)| (Locality::new("eu", zone), callers));
     ZoneAware::new(inner, Locality::new("eu", "a")).with_callers(callers).with_seed(seed)
 }
