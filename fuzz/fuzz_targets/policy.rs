@@ -81,7 +81,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some((slot, eligible)) = lie {
         hint.set(slot, eligible);
     }
-    for (name, policy) in all(u64::from(*seed)) {
+    // A quarter of them at a time, which is four times as many inputs.
+    for (name, policy) in all(u64::from(*seed)).into_iter().skip(usize::from(shape >> 6)).step_by(4) {
         let base = || {
             let view = View::new(&members).within(&scope).avoiding(&attempted);
             if shape & 4 == 0 { view } else { view.in_panic() }
