@@ -4,8 +4,8 @@
 mod policies;
 
 use poise::core::{
-    Backend, Candidate, Exclusion, InFlight, Limited, LoadTracker, Locality, Now, PickError, Policy, Status,
-    View, Weight,
+    Backend, Candidate, Exclusion, InFlight, Limited, LoadTracker, Locality, Now, PickError, Policy,
+    Selection, Status, View, Weight,
 };
 
 use crate::policies::policies;
@@ -41,7 +41,7 @@ fn fill_up(name: &str, policy: &dyn Policy<Member, u64>, prepare: bool) {
     let Err(PickError::NoEligible(counts)) = pick(1) else { panic!("{name}: nobody has room") };
     assert_eq!((counts.candidates(), counts.of(Exclusion::Capacity)), (20, 20), "{name}");
     members[13].load().release((), &Now::lazy());
-    assert_eq!(pick(1).map(|selection| selection.index()), Ok(13), "{name}: one has room again");
+    assert_eq!(pick(1).map(Selection::index), Ok(13), "{name}: one has room again");
 }
 
 #[test]

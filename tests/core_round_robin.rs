@@ -129,8 +129,12 @@ fn who_is_owed_a_turn_is_still_owed_it_after_a_change_and_nobody_inherits_it() {
 fn each_level_continues_its_own_turn_after_a_change() {
     let levels = |ids: &[u64]| {
         let mut members = of(ids);
-        members.iter_mut().for_each(|member| member.priority = u32::from(member.id >= 10));
-        members.iter().filter(|member| member.id < 10).for_each(|member| member.exclude(Exclusion::Probe));
+        for member in &mut members {
+            member.priority = u32::from(member.id >= 10);
+            if member.priority == 0 {
+                member.exclude(Exclusion::Probe);
+            }
+        }
         members
     };
     let policy = PriorityFailover::new(RoundRobin::starting_at(0)).with_seed(1);
