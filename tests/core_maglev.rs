@@ -2,6 +2,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "generated cases come by value")]
 
+#[path = "support/by_hand.rs"]
+mod by_hand;
 #[path = "support/case.rs"]
 mod case;
 #[path = "support/counted.rs"]
@@ -21,7 +23,8 @@ use poise::core::{
     Status, View, Weight,
 };
 
-use crate::case::{Case, Hint, for_all};
+use crate::by_hand::beside;
+use crate::case::{Case, for_all};
 use crate::counted::Counted;
 use crate::member::Member;
 
@@ -90,29 +93,18 @@ fn shares(owners: &[u64], members: usize) -> Vec<u32> {
 #[test]
 fn the_owner_is_the_first_eligible_one_along_a_table_made_by_hand() {
     fn law(case: Case) {
-        if matches!(case.prepared, Hint::Stale | Hint::Wrong) {
-            return;
-        }
         let policy = Maglev::new().with_table_size(211).expect("a prime");
-        let (members, attempted) = (case.members(), case.attempted());
-        let eligibility = case.eligibility(&members);
-        let prepared = policy.prepare(&case.bare(&members), None).expect("200 members fit");
-        case.change(&members);
-        case.tell(&members, Some(&prepared), eligibility.as_ref());
-        let prepared = Some(&prepared).filter(|_| case.prepared == Hint::Right);
-        let bare = case.bare(&members);
-        let place = |slot| bare.candidate(slot).map(|member| (member.id, member.weight.value()));
-        let places: Vec<_> = (0..bare.len()).filter_map(place).collect();
-        let owners = if places.is_empty() { Vec::new() } else { owners::maglev(&places, 211) };
-        for key in case.seed..case.seed.saturating_add(20) {
-            let view = case.view(&members, &attempted, prepared, eligibility.as_ref());
+        let make = |places: &[(u64, u32)]| {
+            if places.is_empty() { Vec::new() } else { owners::maglev(places, 211) }
+        };
+        beside(&case, &policy, 20, make, |view, owners, key| {
             let start = StableBuildHasher::default().hash_one(key) % 211;
             let start = usize::try_from(start).expect("small").min(owners.len());
             let mut walk = owners[start..].iter().chain(&owners[..start]);
             let owner = walk.find(|slot| view.exclusions_at(**slot).is_empty());
             let owner = owner.map(|slot| view.position(*slot));
-            assert_eq!(policy.pick_from(&view, &key).ok().map(Selection::index), owner);
-        }
+            assert_eq!(policy.pick_from(view, &key).ok().map(Selection::index), owner);
+        });
     }
     for_all(150, law);
 }

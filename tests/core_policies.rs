@@ -12,126 +12,32 @@ mod looks;
 mod member;
 #[path = "support/oracle.rs"]
 mod oracle;
+#[path = "support/policies.rs"]
+mod policies;
 #[path = "support/tally.rs"]
 mod tally;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use poise::core::policy::{
-    BoundedLoadRendezvous, Fallback, LeastLoaded, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices,
-    PriorityConfig, PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin,
-    Sticky, StickyKey, WeightedRandom, WeightedRendezvous, ZoneAware,
-};
+use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random};
 use poise::core::{
-    Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Locality, Now, PickError,
-    Policy, PolicyExt, Prepare, Prepared, Selection, Status, View,
+    Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Now, PickError, Policy,
+    PolicyExt, Prepare, Selection, Status, View,
 };
 
 use crate::case::{Case, Hint, for_all};
 use crate::chance::{assert_even, draws_for};
 use crate::looks::looks;
 use crate::member::Member;
+use crate::policies::{failover, policies};
 use crate::tally::tally;
 
 type Any = Box<dyn Policy<Member, u64>>;
 
-fn failover<P>(inner: P, seed: u64) -> PriorityFailover<P> {
-    PriorityFailover::new(inner).with_seed(seed)
-}
-
-fn locality<P>(inner: P, seed: u64) -> LocalityWeighted<P> {
-    LocalityWeighted::new(inner).with_seed(seed)
-}
-
-fn zone<P>(inner: P, seed: u64) -> ZoneAware<P> {
-    let callers = [("a", 3), ("b", 1)].map(|(zone, callers)| (Locality::new("eu", zone), callers));
-    ZoneAware::new(inner, Locality::new("eu", "a")).with_callers(callers).with_seed(seed)
-}
-
-/// Takes a number for a key whose request was served before, by the member of that number.
-#[derive(Debug)]
-struct Cookies<P>(Sticky<P>);
-
-impl<P: Prepare<Member>> Prepare<Member> for Cookies<P> {
-    fn prepare(&self, view: &View<'_, Member>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        self.0.prepare(view, previous)
-    }
-}
-
-impl<P: Policy<Member, u64>> Policy<Member, u64> for Cookies<P> {
-    fn pick_from(&self, view: &View<'_, Member>, key: &u64) -> Result<Selection, PickError> {
-        self.0.pick_from(view, &StickyKey::new(key).with_earlier(&(key % 16)))
-    }
-}
-
-/// Makes those that divide a membership, and those that combine others.
-fn composed(seed: u64) -> Vec<(&'static str, Any)> {
-    let start = usize::try_from(seed % 1_000).expect("small");
-    let maglev = || Maglev::new().with_table_size(211).expect("211 is a prime");
-    let random = || Random::seeded(seed);
-    vec![
-        ("locality over random", Box::new(locality(random(), seed))),
-        ("locality over maglev", Box::new(locality(maglev(), seed))),
-        ("locality over weighted random", Box::new(locality(WeightedRandom::seeded(seed), seed))),
-        ("locality over priority over random", Box::new(locality(failover(random(), seed), seed))),
-        ("priority over locality over random", Box::new(failover(locality(random(), seed), seed))),
-        ("zone over round robin", Box::new(zone(RoundRobin::starting_at(start), seed))),
-        ("zone over maglev", Box::new(zone(maglev(), seed))),
-        ("zone over locality over random", Box::new(zone(locality(random(), seed), seed))),
-        ("priority over zone over random", Box::new(failover(zone(random(), seed), seed))),
-        ("fallback of maglev and random", Box::new(Fallback::new(maglev(), random()))),
-        (
-            "fallback of priority over random and locality over maglev",
-            Box::new(Fallback::new(failover(random(), seed), locality(maglev(), seed))),
-        ),
-        ("sticky over maglev", Box::new(Cookies(Sticky::new(maglev())))),
-        ("sticky over locality over random", Box::new(Cookies(Sticky::new(locality(random(), seed))))),
-    ]
-}
-
 /// Tells how often a pick may look at one candidate: those that pick twice, by policies of their own, may look twice.
 fn looks_allowed(name: &str) -> u32 {
     if name.starts_with("fallback") || name.starts_with("sticky") { 2 } else { 1 }
-}
-
-/// Makes one of each, all reproducible.
-fn policies(seed: u64) -> Vec<(&'static str, Any)> {
-    let start = usize::try_from(seed % 1_000).expect("small");
-    let maglev = || Maglev::new().with_table_size(211).expect("211 is a prime");
-    let ring = || RingHash::new().with_max_points(2_000).expect("in range");
-    let smooth = || SmoothWeightedRoundRobin::starting_at(start);
-    let mut policies: Vec<(&'static str, Any)> = vec![
-        ("round robin", Box::new(RoundRobin::starting_at(start))),
-        ("random", Box::new(Random::seeded(seed))),
-        ("two choices", Box::new(PowerOfTwoChoices::seeded(seed))),
-        ("least loaded", Box::new(LeastLoaded::seeded(seed))),
-        ("weighted random", Box::new(WeightedRandom::seeded(seed))),
-        ("five choices", Box::new(PowerOfTwoChoices::seeded(seed).choices(5))),
-        ("least requests", Box::new(LeastRequests::seeded(seed))),
-        ("least requests of all", Box::new(LeastRequests::seeded(seed).with_full_scan())),
-        ("maglev", Box::new(maglev())),
-        ("ring", Box::new(ring())),
-        ("smooth", Box::new(smooth())),
-        ("priority over ring", Box::new(failover(ring(), seed))),
-        ("priority over smooth", Box::new(failover(smooth(), seed))),
-        ("rendezvous", Box::new(Rendezvous::new())),
-        ("weighted rendezvous", Box::new(WeightedRendezvous::new())),
-        ("bounded load rendezvous", Box::new(BoundedLoadRendezvous::new())),
-        ("priority over bounded load rendezvous", Box::new(failover(BoundedLoadRendezvous::new(), seed))),
-        ("priority over round robin", Box::new(failover(RoundRobin::starting_at(start), seed))),
-        ("priority over random", Box::new(failover(Random::seeded(seed), seed))),
-        ("priority over two choices", Box::new(failover(PowerOfTwoChoices::seeded(seed), seed))),
-        ("priority over least loaded", Box::new(failover(LeastLoaded::seeded(seed), seed))),
-        ("priority over maglev", Box::new(failover(maglev(), seed))),
-        ("priority over priority over maglev", Box::new(failover(failover(maglev(), seed), seed))),
-        (
-            "priority over priority over random",
-            Box::new(failover(failover(Random::seeded(seed), seed), seed)),
-        ),
-    ];
-    policies.extend(composed(seed));
-    policies
 }
 
 /// Makes other members of the same shape, in reverse order.
@@ -278,22 +184,6 @@ fn the_least_loaded_is_least_and_of_two_the_busier_one_is_never_chosen() {
 }
 
 #[test]
-fn round_robin_goes_around_as_a_plain_turn_does() {
-    fn law(case: Case) {
-        if is_misinformed(&case) {
-            return;
-        }
-        let start = usize::try_from(case.seed % 1_000).expect("small");
-        let turns = std::cell::RefCell::new(oracle::Turns { next: start, owed: None });
-        let policy: Any = Box::new(RoundRobin::starting_at(start));
-        picks(&case, &policy, |view, pick| {
-            assert_eq!(pick.ok().map(Selection::index), turns.borrow_mut().pick(view));
-        });
-    }
-    for_all(500, law);
-}
-
-#[test]
 fn every_policy_finds_the_one_eligible_among_many_at_bounded_cost() {
     for (name, policy) in policies(7) {
         let members = Member::many(512);
@@ -331,88 +221,6 @@ fn every_policy_finds_the_one_eligible_among_many_at_bounded_cost() {
         };
         let found = [Exclusion::Circuit, Exclusion::Draining, Exclusion::Capacity].map(|of| counts.of(of));
         assert_eq!((counts.candidates(), found), (512, [511, 1, 1]), "{name}");
-    }
-}
-
-#[test]
-fn round_robin_divides_the_turn_of_an_excluded_member_equally_and_survives_updates() {
-    let policy = RoundRobin::starting_at(0);
-    let mut members = Member::many(4);
-    members[1].exclude(Exclusion::Unavailable);
-    let pick = |members: &[Member]| policy.pick(members, &()).expect("some are eligible").index();
-    assert_eq!(tally(4, (0..600).map(|_| pick(&members))), [200, 0, 200, 200]);
-
-    members.iter().for_each(Member::restore);
-    let policy = RoundRobin::starting_at(0);
-    let pick = |members: &[Member]| policy.pick(members, &()).expect("some are eligible").index();
-    assert_eq!([pick(&members), pick(&members)], [0, 1]);
-    members.push(Member::new(4));
-    assert_eq!([pick(&members), pick(&members)], [2, 3], "an update does not start the turn over");
-}
-
-#[test]
-fn round_robin_does_not_starve_who_is_ready_on_every_other_pick() {
-    for start in 0..3 {
-        let policy = RoundRobin::starting_at(start);
-        let members = Member::many(3);
-        let picks = (0..600).map(|call| {
-            members[2].restore();
-            if call % 2 == 0 {
-                members[2].exclude(Exclusion::NotReady);
-            }
-            policy.pick(&members, &()).expect("two are always ready").index()
-        });
-        let counts = tally(3, picks);
-        assert!(counts.iter().all(|count| *count >= 120), "each gets a fifth at least: {counts:?}");
-    }
-}
-
-#[test]
-fn round_robin_is_exact_also_when_threads_share_it() {
-    let (policy, members) = (RoundRobin::new(), Member::many(4));
-    let (policy, members) = (&policy, &members[..]);
-    let per_thread = 20_000;
-    let run =
-        || tally(4, (0..per_thread).map(|_| policy.pick(members, &()).expect("all are eligible").index()));
-    let counts = thread::scope(|scope| {
-        let threads = [(); 4].map(|()| scope.spawn(run));
-        threads.map(|thread| thread.join().expect("picks do not panic"))
-    });
-    for at in 0..4 {
-        assert_eq!(counts.iter().map(|of| of[at]).sum::<u32>(), per_thread, "member {at}");
-    }
-}
-
-#[test]
-fn fresh_and_cloned_round_robins_do_not_herd() {
-    let members = Member::many(4);
-    let first = |policy: RoundRobin| policy.pick(&members, &()).expect("all are eligible").index();
-    let fresh = tally(4, (0..1_000).map(|_| first(RoundRobin::new())));
-    // A share of 1,000 has a deviation of 5.5 % of itself; six of them.
-    assert_even(&fresh, 0.33, "first picks of fresh policies");
-    let policy = RoundRobin::starting_at(0);
-    let clones = tally(4, (0..1_000_000).map(|_| first(policy.clone())));
-    assert_even(&clones, 0.0105, "first picks of a million clones");
-}
-
-#[test]
-fn a_turn_of_one_level_is_not_taken_for_a_turn_of_another() {
-    let policy = failover(RoundRobin::new(), 3);
-    let mut members = Member::many(13);
-    members[10..].iter_mut().for_each(|member| member.priority = 1);
-    members[..5].iter().for_each(|member| member.exclude(Exclusion::Probe));
-    let prepared = Prepare::prepare(&policy, &View::new(&members), None).expect("there is nothing to build");
-    let pick = |prepare: bool| {
-        let view = View::new(&members);
-        let view = if prepare { view.prepared(&prepared) } else { view };
-        policy.pick_from(&view, &()).expect("eight are eligible").index()
-    };
-    for prepare in [false, true] {
-        let counts = tally(13, (0..20_000).map(|_| pick(prepare)));
-        let spread = |of: &[u32]| of.iter().max().unwrap_or(&0) - of.iter().min().unwrap_or(&0);
-        assert_eq!(counts[..5], [0; 5]);
-        assert!(spread(&counts[5..10]) <= 2, "the first level goes around exactly: {counts:?}");
-        assert!(spread(&counts[10..]) <= 2, "so does the second: {counts:?}");
     }
 }
 

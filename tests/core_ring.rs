@@ -2,6 +2,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "generated cases come by value")]
 
+#[path = "support/by_hand.rs"]
+mod by_hand;
 #[path = "support/case.rs"]
 mod case;
 #[path = "support/looks.rs"]
@@ -19,8 +21,10 @@ use poise::core::{
     StableBuildHasher, View,
 };
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use crate::case::{Case, Hint, for_all};
+use crate::by_hand::beside;
+use crate::case::{Case, for_all};
 use crate::looks::looks;
 use crate::member::Member;
 use crate::weighted::{reweight, weight, weighted};
@@ -58,47 +62,38 @@ fn part(moved: &[(u64, u64)]) -> f64 {
 #[test]
 fn the_owner_and_its_replicas_are_the_first_eligible_along_a_ring_made_by_hand() {
     fn law(case: Case) {
-        if matches!(case.prepared, Hint::Stale | Hint::Wrong) {
-            return;
-        }
         let policy = RingHash::new().with_max_points(4_000).expect("in range");
-        let (members, attempted) = (case.members(), case.attempted());
-        let eligibility = case.eligibility(&members);
-        let prepared = policy.prepare(&case.bare(&members), None).expect("200 members fit");
-        case.change(&members);
-        case.tell(&members, Some(&prepared), eligibility.as_ref());
-        let prepared = Some(&prepared).filter(|_| case.prepared == Hint::Right);
-        let bare = case.bare(&members);
-        let place = |slot| bare.candidate(slot).map(|member| (member.id, member.weight.value()));
-        let places: Vec<_> = (0..bare.len()).filter_map(place).collect();
-        let ring = ring::ring(&places, 4_000);
-        for key in case.seed..case.seed.saturating_add(10) {
-            let view = case.view(&members, &attempted, prepared, eligibility.as_ref());
-            let mut walk = ring::from(&ring, StableBuildHasher::default().hash_one(key));
-            walk.retain(|slot| view.exclusions_at(*slot).is_empty());
+        let make = |places: &[(u64, u32)]| ring::ring(places, 4_000);
+        beside(&case, &policy, 10, make, |view, ring, key| {
+            let walk = ring::from(ring, StableBuildHasher::default().hash_one(key));
             let mut expected: Vec<usize> = Vec::new();
-            for slot in walk {
+            for slot in walk.into_iter().filter(|slot| view.exclusions_at(*slot).is_empty()) {
                 if !expected.contains(&view.position(slot)) {
                     expected.push(view.position(slot));
                 }
             }
-            let pick = policy.pick_from(&view, &key);
-            assert_eq!(pick.ok().map(Selection::index), expected.first().copied());
-            for room in [0, 1, 3, 12, 300] {
-                let mut into = vec![Selection::new(usize::MAX); room];
-                looks(&members);
-                let found = policy.pick_replicas(&view, &key, &mut into);
-                assert!(looks(&members).most <= 1, "nobody is looked at twice");
-                let found = found.unwrap_or_else(|error| {
-                    assert_eq!(Err(error), pick, "replicas fail as a pick does");
-                    0
-                });
-                let found: Vec<_> = into[..found].iter().map(|selection| selection.index()).collect();
-                assert_eq!(found, expected[..room.min(expected.len())], "{room} replicas");
-            }
-        }
+            assert_replicas(&policy, view, key, &expected);
+        });
     }
     for_all(100, law);
+}
+
+/// Asserts that a pick is the first of `expected`, and that the replicas are as many as there is room for.
+fn assert_replicas(policy: &RingHash, view: &View<'_, Member>, key: u64, expected: &[usize]) {
+    let pick = policy.pick_from(view, &key);
+    assert_eq!(pick.ok().map(Selection::index), expected.first().copied());
+    for room in [0, 1, 3, 12, 300] {
+        let mut into = vec![Selection::new(usize::MAX); room];
+        looks(view.candidates());
+        let found = policy.pick_replicas(view, &key, &mut into);
+        assert!(looks(view.candidates()).most <= 1, "nobody is looked at twice");
+        let found = found.unwrap_or_else(|error| {
+            assert_eq!(Err(error), pick, "replicas fail as a pick does");
+            0
+        });
+        let found: Vec<_> = into[..found].iter().map(|selection| selection.index()).collect();
+        assert_eq!(found, expected[..room.min(expected.len())], "{room} replicas");
+    }
 }
 
 #[test]
@@ -125,6 +120,10 @@ fn replicas_of_a_table_are_the_owners_that_follow_when_the_first_are_excluded() 
         assert_eq!(policy.pick_replicas(&View::new(&members[..0]), &1, &mut all), Err(PickError::Empty));
     }
     let members = Member::many(20);
+    let boxed: Box<dyn Replicas<Member, u64>> = Box::new(RingHash::new());
+    follow(&boxed, &members);
+    follow(&&RingHash::new(), &members);
+    follow(&Arc::new(RingHash::new()), &members);
     follow(&RingHash::new(), &members);
     follow(&Maglev::new(), &members);
 }

@@ -22,6 +22,7 @@ mod exclusions;
 mod hash;
 #[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
 pub(crate) mod histogram;
+mod limited;
 mod load;
 mod now;
 mod outcome;
@@ -46,6 +47,7 @@ pub use self::eligibility::Eligibility;
 pub use self::error::PickError;
 pub use self::exclusions::{Exclusion, ExclusionCounts, Exclusions};
 pub use self::hash::{Prehashed, PrehashedBuildHasher, PrehashedHasher, StableBuildHasher, StableHasher};
+pub use self::limited::Limited;
 pub use self::load::{
     AdditiveLoad, AtCapacity, InFlight, LoadMetric, LoadTracker, PeakEwma, PeakEwmaConfig, PeakEwmaError,
     PeakEwmaTicket, Tracked, ZeroLimit,

@@ -66,6 +66,7 @@ impl Circle {
         self.starts.len() - 1
     }
 
+    #[inline]
     pub(super) fn owners(&self) -> &[u32] {
         &self.owners
     }
@@ -127,7 +128,7 @@ impl Circle {
 
     /// The part of [`find`](Self::find) for when the first owner cannot serve.
     #[cold]
-    fn find_beyond<C: Candidate>(
+    pub(super) fn find_beyond<C: Candidate>(
         &self,
         view: &View<'_, C>,
         start: usize,
@@ -156,8 +157,9 @@ impl Circle {
         None
     }
 
+    /// Tells whether the owner of `entry` is believed to be eligible.
     #[inline]
-    fn is_live(&self, entry: usize) -> bool {
+    pub(super) fn is_live(&self, entry: usize) -> bool {
         self.live[entry / BITS].load(Ordering::Relaxed) & bit(entry) != 0
     }
 
