@@ -90,6 +90,7 @@ impl Clone for RoundRobin {
 impl<C: Candidate> Prepare<C> for RoundRobin {}
 
 impl<C: Candidate, K: ?Sized> Policy<C, K> for RoundRobin {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         let members = clamp(view.len());
         if members == 0 {
