@@ -35,7 +35,7 @@ pub(crate) struct Change {
 
 pub(crate) fn all() -> Vec<Change> {
     vec![
-        Change::new("ring", RingHash::new(), Some(5.0)),
+        Change::new("ring", million_points(), Some(5.0)),
         Change::new("maglev", Maglev::new(), Some(2.0)),
         Change::new("classes", WeightedRandom::new(), Some(2.0)),
         Change::new("schedule", SmoothWeightedRoundRobin::new(), Some(2.0)),
@@ -50,6 +50,11 @@ pub(crate) fn all() -> Vec<Change> {
             ..Change::new("maglev", Maglev::new(), None)
         },
     ]
+}
+
+/// The weights are five and a half on average.
+fn million_points() -> RingHash {
+    RingHash::new().with_points_per_weight(100.0 / 5.5).expect("positive")
 }
 
 impl Change {

@@ -161,6 +161,8 @@ impl<'a, C: Candidate> View<'a, C> {
     pub(crate) fn first_slot_from(&self, start: usize) -> Result<usize, PickError> {
         let start = if start < self.len() { start } else { 0 };
         let first = match self.hint() {
+            // Mostly it is the start, which a processor that guesses so need not wait for.
+            Some(hint) if hint.contains(start) => Some(start),
             Some(hint) => hint.next_from(start),
             None => Some(start).filter(|start| *start < self.len()),
         };
