@@ -121,12 +121,20 @@ impl<P> PriorityFailover<P> {
         P: Policy<C, K>,
     {
         let (drawn, panic) = table.draw(&self.rng);
-        let pick = self.pick_in(table, (drawn, panic), view, key);
-        if pick.is_ok() { pick } else { self.decide_beyond(table, drawn, pick, view, key) }
+        let Some(level) = table.levels().get(drawn).filter(|_| !panic) else {
+            let pick = self.pick_in(table, (drawn, panic), view, key);
+            return self.decide_beyond(table, drawn, pick, view, key);
+        };
+        let panic = view.is_panic();
+        match self.inner.pick_from(&view.inner(&level.scope, drawn, panic), key) {
+            Ok(selection) => Ok(PriorityDecision { selection, level: level.tag.priority, panic }),
+            Err(error) => self.decide_beyond(table, drawn, Err(error), view, key),
+        }
     }
 
-    /// The part of a decision for when the level that was drawn had nobody.
+    /// The part of a decision for when the level that was drawn is in panic or had nobody.
     #[cold]
+    #[inline(never)]
     fn decide_beyond<C, K>(
         &self,
         table: &PriorityTable,
@@ -155,7 +163,7 @@ impl<P> PriorityFailover<P> {
     }
 
     /// Picks in one level, which is in panic or not.
-    #[inline]
+    #[inline(never)]
     fn pick_in<C, K>(
         &self,
         table: &PriorityTable,
