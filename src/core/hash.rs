@@ -96,7 +96,8 @@ impl Hasher for StableHasher {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "where the length of the key is known, little is left of it")]
+    #[inline(always)]
     fn finish(&self) -> u64 {
         match &self.state {
             State::Short { bytes, len } => xxh64(self.seed, &bytes[..*len]),

@@ -17,12 +17,14 @@ const STRIPE: usize = 32;
 ///
 /// Short strings are hashed here, where the compiler sees it: it mostly knows the length of a key, and then nothing but a
 /// few multiplications is left.
-#[inline]
+#[expect(clippy::inline_always, reason = "the length of the key is known only where the key is hashed")]
+#[inline(always)]
 pub(crate) fn xxh64(seed: u64, bytes: &[u8]) -> u64 {
     if bytes.len() < STRIPE { short(seed, bytes) } else { XxHash64::oneshot(seed, bytes) }
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
 fn short(seed: u64, bytes: &[u8]) -> u64 {
     let mut hash = seed.wrapping_add(PRIMES[4]).wrapping_add(bytes.len() as u64);
     let (words, mut rest) = bytes.as_chunks::<8>();
