@@ -31,7 +31,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) const HEADER: &str =
-        "name                    members excluded% threads        ns      R minimum_ns  ratio allocs";
+        "name                     members excluded% threads        ns      R minimum_ns  ratio allocs";
 
     /// Returns the cost of a pick in atomic additions.
     pub(crate) fn in_additions(&self) -> f64 {
@@ -47,7 +47,7 @@ impl Figures {
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Column { members, excluded, threads } = self.column;
-        write!(f, "{:<23} {members:>7} {excluded:>9} {threads:>7}", self.name)?;
+        write!(f, "{:<24} {members:>7} {excluded:>9} {threads:>7}", self.name)?;
         write!(f, " {:>9.1} {:>6.2} {:>10.1}", self.pick, self.in_additions(), self.minimum)?;
         write!(f, " {:>6.2} {:>6}", self.ratio(), self.allocations)
     }
@@ -127,12 +127,12 @@ fn allocations(allocator: &StatsAlloc<System>, job: &Job) -> usize {
     change.allocations + change.reallocations
 }
 
-fn median(mut samples: Vec<f64>) -> f64 {
+pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_unstable_by(f64::total_cmp);
     samples[samples.len() / 2]
 }
 
 #[expect(clippy::disallowed_methods, reason = "a measurement owns a clock")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

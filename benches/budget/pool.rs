@@ -1,17 +1,43 @@
 //! The candidates that all rows choose among.
 
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use poise::core::{Candidate, Exclusion, Exclusions, Now};
+use poise::core::{Candidate, Exclusion, Exclusions, Locality, Now, StableBuildHasher, Weight};
+
+use crate::load::Weigh;
 
 pub(crate) type Key = [u8; 16];
+
+/// Keys of requests, of which a pool has many.
+pub(crate) trait Keyed: Hash {
+    fn of<L>(pool: &Pool<L>, at: usize) -> &Self;
+}
+
+impl Keyed for Key {
+    #[inline]
+    fn of<L>(pool: &Pool<L>, at: usize) -> &Self {
+        &pool.keys[at % KEYS]
+    }
+}
+
+impl Keyed for String {
+    #[inline]
+    fn of<L>(pool: &Pool<L>, at: usize) -> &Self {
+        &pool.texts[at % KEYS]
+    }
+}
 
 /// A power of two, so that rotating costs nothing.
 pub(crate) const KEYS: usize = 8_192;
 /// The entries of the tables of the minima; as many as the default of the policies that have one.
 const ENTRIES: usize = 65_537;
+/// The points that a ring has for each member of weight one.
+const POINTS: usize = 128;
+/// How many zones the members are spread over.
+pub(crate) const ZONES: [&str; 3] = ["a", "b", "c"];
 
 /// What varies from column to column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +62,7 @@ impl Column {
 pub(crate) struct Node<L> {
     id: String,
     priority: u32,
+    zone: Arc<Locality>,
     pub(crate) excluded: AtomicU64,
     pub(crate) load: L,
 }
@@ -48,7 +75,7 @@ impl<L> Node<L> {
     }
 }
 
-impl<L> Candidate for Node<L> {
+impl<L: Weigh> Candidate for Node<L> {
     type Id = str;
     type Data = ();
     type Load = L;
@@ -65,8 +92,16 @@ impl<L> Candidate for Node<L> {
         &self.load
     }
 
+    fn weight(&self) -> Weight {
+        self.load.weight()
+    }
+
     fn priority(&self) -> u32 {
         self.priority
+    }
+
+    fn locality(&self) -> Option<&Locality> {
+        Some(&self.zone)
     }
 
     fn exclusions(&self, _: &Now) -> Exclusions {
@@ -78,6 +113,7 @@ impl<L> Candidate for Node<L> {
 pub(crate) struct Pool<L> {
     pub(crate) nodes: Vec<Arc<Node<L>>>,
     pub(crate) keys: Vec<Key>,
+    pub(crate) texts: Vec<String>,
     pub(crate) start: Instant,
     /// The positions of the eligible ones.
     pub(crate) live: Vec<u32>,
@@ -85,6 +121,14 @@ pub(crate) struct Pool<L> {
     pub(crate) owners: Vec<u32>,
     /// For each level, up to which of a hundred draws it is chosen, and its lookup table.
     pub(crate) levels: Vec<(usize, Vec<u32>)>,
+    /// The positions of the eligible ones of each zone.
+    pub(crate) zones: Vec<Vec<u32>>,
+    /// For each eligible one, up to which of 2^32 lots it is chosen, itself, and who is chosen otherwise.
+    pub(crate) aliases: Vec<(u64, u32, u32)>,
+    /// The hashes of the identities of the eligible ones, with their positions.
+    pub(crate) hashes: Vec<(u64, u32)>,
+    /// The points of the eligible ones around a ring, ascending, and their owners.
+    pub(crate) points: (Vec<u64>, Vec<u32>),
     pub(crate) cursor: Cursor,
 }
 
@@ -95,9 +139,11 @@ pub(crate) struct Cursor(pub(crate) AtomicUsize);
 
 impl<L> Pool<L> {
     pub(crate) fn new(column: Column, start: Instant, load: impl Fn(usize) -> L) -> Self {
-        let node = |at| Node {
+        let zones = ZONES.map(|zone| Arc::new(Locality::new("eu", zone)));
+        let node = |at: usize| Node {
             id: format!("10.0.0.{at}:80"),
             priority: u32::from(at % 4 == 3),
+            zone: Arc::clone(&zones[at % ZONES.len()]),
             excluded: AtomicU64::new(u64::from(scattered(at) % 100 < column.excluded)),
             load: load(at),
         };
@@ -105,7 +151,17 @@ impl<L> Pool<L> {
         let live = positions(&nodes, |_| true);
         let levels = [(70, 0), (100, 1)]
             .map(|(up_to, priority)| (up_to, table(&positions(&nodes, |node| node.priority == priority))));
+        let hash = |at: u32| StableBuildHasher::default().hash_one(&nodes[at as usize].id);
+        let zone = |zone: &Arc<Locality>| positions(&nodes, |node| Arc::ptr_eq(&node.zone, zone));
         Self {
+            zones: zones.iter().map(zone).collect(),
+            aliases: (0..)
+                .zip(&live)
+                .map(|(lot, at)| (scattered(lot) as u64 * 2, *at, live[scattered(*at as usize) % live.len()]))
+                .collect(),
+            hashes: live.iter().map(|at| (hash(*at), *at)).collect(),
+            points: ring(&live),
+            texts: (0..KEYS).map(|at| format!("user:{:010}", scattered(at))).collect(),
             keys: (0..KEYS as u128).map(|at| (at * 0x9E37_79B9_7F4A_7C15).to_le_bytes()).collect(),
             start,
             owners: table(&live),
@@ -124,6 +180,15 @@ fn positions<L>(nodes: &[Arc<Node<L>>], wanted: impl Fn(&Node<L>) -> bool) -> Ve
 
 fn table(live: &[u32]) -> Vec<u32> {
     (0..ENTRIES).map(|entry| live[scattered(entry) % live.len()]).collect()
+}
+
+/// Places as many points as a ring of that many members has.
+fn ring(live: &[u32]) -> (Vec<u64>, Vec<u32>) {
+    let hash = |point: &(u32, usize)| StableBuildHasher::default().hash_one(point);
+    let points = live.iter().flat_map(|at| (0..POINTS).map(|point| (*at, point)));
+    let mut points: Vec<_> = points.map(|point| (hash(&point), point.0)).collect();
+    points.sort_unstable();
+    points.into_iter().unzip()
 }
 
 /// Spreads numbers that follow each other.

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use poise::core::policy::{
-    LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random, RoundRobin,
+    BoundedLoadRendezvous, LeastLoaded, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices,
+    PriorityConfig, PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin,
+    WeightedRandom, WeightedRendezvous, ZoneAware,
 };
-use poise::core::{Eligibility, InFlight, LoadTracker, Now, Outcome, PeakEwma, Policy, Selection, View};
+use poise::core::{Eligibility, Locality, Now, Policy, Selection, View};
 
+use crate::load::{Weigh, in_flight, peak_ewma, weighted};
 use crate::minimum;
-use crate::pool::{Column, KEYS, Key, Node, Pool, scattered};
+use crate::pool::{Column, Key, Keyed, Node, Pool, ZONES};
 
 /// Does something so many times.
 pub(crate) type Job = Box<dyn Fn(usize) + Sync>;
@@ -29,26 +32,79 @@ pub(crate) struct Case {
 
 pub(crate) fn all() -> Vec<Row> {
     vec![
-        Row::new("round_robin", in_flight, RoundRobin::new, minimum::turn),
-        Row::new("random", in_flight, Random::new, minimum::draw),
-        Row::new("two_choices_in_flight", in_flight, PowerOfTwoChoices::new, minimum::two_draws),
-        Row::new("two_choices_peak_ewma", peak_ewma, PowerOfTwoChoices::new, minimum::two_draws),
-        Row::new("least_loaded", in_flight, LeastLoaded::new, minimum::scan),
-        Row::new("maglev", in_flight, Maglev::new, minimum::lookup),
-        Row::new("priority_over_maglev", in_flight, || levels(Maglev::new()), minimum::level_and_lookup),
+        row("round_robin", in_flight, RoundRobin::new, minimum::turn),
+        row("smooth", weighted, SmoothWeightedRoundRobin::new, minimum::scheduled),
+        row("random", in_flight, Random::new, minimum::draw),
+        row("weighted_random", weighted, WeightedRandom::new, minimum::alias),
+        row("two_choices_in_flight", in_flight, PowerOfTwoChoices::new, minimum::two_draws),
+        row("two_choices_peak_ewma", peak_ewma, PowerOfTwoChoices::new, minimum::two_draws),
+        row("least_requests", weighted, LeastRequests::new, minimum::two_requests),
+        row("least_loaded", in_flight, LeastLoaded::new, minimum::scan),
+        row("maglev", in_flight, Maglev::new, minimum::lookup),
+        row("ring", in_flight, RingHash::new, minimum::search),
+        row("rendezvous", in_flight, Rendezvous::new, minimum::highest),
+        row("weighted_rendezvous", weighted, WeightedRendezvous::new, minimum::highest),
+        row("bounded_rendezvous", in_flight, BoundedLoadRendezvous::new, minimum::highest_with_room),
+        text_row("maglev_text", in_flight, Maglev::new, minimum::lookup),
+        text_row("ring_text", in_flight, RingHash::new, minimum::search),
+        text_row("rendezvous_text", in_flight, Rendezvous::new, minimum::highest),
+        text_row("weighted_rendezvous_text", weighted, WeightedRendezvous::new, minimum::highest),
+        text_row(
+            "bounded_rendezvous_text",
+            in_flight,
+            BoundedLoadRendezvous::new,
+            minimum::highest_with_room,
+        ),
+        row("priority_over_maglev", in_flight, || levels(Maglev::new()), minimum::level_and_lookup),
+        row(
+            "locality_over_random",
+            in_flight,
+            || LocalityWeighted::new(Random::new()),
+            minimum::zone_and_draw,
+        ),
+        row("zone_over_random", in_flight, || ZoneAware::new(Random::new(), home()), minimum::zone_and_draw),
     ]
 }
 
+/// A row with keys of 16 bytes.
+fn row<L, P>(
+    name: &'static str,
+    load: fn(usize, Instant) -> L,
+    policy: impl Fn() -> P + 'static,
+    minimum: impl Fn(&Pool<L>, &Key, &Now) -> usize + Copy + Sync + 'static,
+) -> Row
+where
+    L: Weigh + Send + Sync + 'static,
+    P: Policy<Arc<Node<L>>, Key> + Send + Sync + 'static,
+{
+    Row::new(name, load, policy, minimum)
+}
+
+/// A row with keys that are a `String`.
+fn text_row<L, P>(
+    name: &'static str,
+    load: fn(usize, Instant) -> L,
+    policy: impl Fn() -> P + 'static,
+    minimum: impl Fn(&Pool<L>, &String, &Now) -> usize + Copy + Sync + 'static,
+) -> Row
+where
+    L: Weigh + Send + Sync + 'static,
+    P: Policy<Arc<Node<L>>, String> + Send + Sync + 'static,
+{
+    Row::new(name, load, policy, minimum)
+}
+
 impl Row {
-    fn new<L, P>(
+    fn new<L, P, K>(
         name: &'static str,
         load: fn(usize, Instant) -> L,
         policy: impl Fn() -> P + 'static,
-        minimum: impl Fn(&Pool<L>, &Key, &Now) -> usize + Copy + Sync + 'static,
+        minimum: impl Fn(&Pool<L>, &K, &Now) -> usize + Copy + Sync + 'static,
     ) -> Self
     where
-        L: Send + Sync + 'static,
-        P: Policy<Arc<Node<L>>, Key> + Send + Sync + 'static,
+        L: Weigh + Send + Sync + 'static,
+        P: Policy<Arc<Node<L>>, K> + Send + Sync + 'static,
+        K: Keyed + 'static,
     {
         let build = move |column, start| {
             let pool = Arc::new(Pool::new(column, start, |at| load(at, start)));
@@ -62,10 +118,11 @@ impl Row {
     }
 }
 
-fn picks<L, P>(pool: Arc<Pool<L>>, policy: P) -> Job
+fn picks<L, P, K>(pool: Arc<Pool<L>>, policy: P) -> Job
 where
-    L: Send + Sync + 'static,
-    P: Policy<Arc<Node<L>>, Key> + Send + Sync + 'static,
+    L: Weigh + Send + Sync + 'static,
+    P: Policy<Arc<Node<L>>, K> + Send + Sync + 'static,
+    K: Keyed + 'static,
 {
     let now = Now::at(pool.start);
     let prepared = policy.prepare(&View::new(&pool.nodes).with_now(&now), None).expect("the nodes fit");
@@ -76,14 +133,14 @@ where
     })
 }
 
-fn repeated<L: Send + Sync + 'static>(
+fn repeated<L: Send + Sync + 'static, K: Keyed + 'static>(
     pool: Arc<Pool<L>>,
-    choose: impl Fn(&Pool<L>, &Key, &Now) -> usize + Sync + 'static,
+    choose: impl Fn(&Pool<L>, &K, &Now) -> usize + Sync + 'static,
 ) -> Job {
     Box::new(move |picks| {
         let now = Now::at(pool.start + Duration::from_secs(1));
         for at in 0..picks {
-            let chosen = choose(black_box(&*pool), black_box(&pool.keys[at % KEYS]), &now);
+            let chosen = choose(black_box(&*pool), black_box(K::of(&pool, at)), &now);
             // A row that chooses nobody would measure the wrong thing.
             assert!(chosen < pool.nodes.len(), "somebody is eligible");
             black_box(chosen);
@@ -97,20 +154,7 @@ fn levels<P>(inner: P) -> PriorityFailover<P> {
     PriorityFailover::new(inner).with_config(config)
 }
 
-fn in_flight(at: usize, start: Instant) -> InFlight {
-    let load = InFlight::new();
-    (0..scattered(at) % 16).for_each(|_| load.start(&Now::at(start)).expect("there is no limit"));
-    load
-}
-
-fn peak_ewma(at: usize, start: Instant) -> PeakEwma {
-    let load = PeakEwma::new_at(&Now::at(start));
-    let end = Now::at(start + Duration::from_millis(scattered(at) as u64 % 90 + 10));
-    for _ in 0..scattered(at) % 16 {
-        load.start(&Now::at(start)).expect("there is no limit");
-    }
-    let ended = load.start(&Now::at(start)).expect("there is no limit");
-    load.responded(ended, Outcome::Success, &end);
-    load.release(ended, &end);
-    load
+/// Where the caller runs.
+pub(crate) fn home() -> Locality {
+    Locality::new("eu", ZONES[0])
 }

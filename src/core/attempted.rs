@@ -64,6 +64,7 @@ impl Attempted {
 
     /// Tells whether nothing was tried yet.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

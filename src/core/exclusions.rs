@@ -98,12 +98,14 @@ impl Exclusions {
 
     /// Tells whether there is no reason.
     #[must_use]
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Tells whether `reason` is among them.
     #[must_use]
+    #[inline]
     pub const fn contains(self, reason: Exclusion) -> bool {
         self.0 & reason.bit() != 0
     }

@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use twox_hash::XxHash64;
 
+use super::xxh64::xxh64;
+
 /// Hashes a key to the same value in every process, on every platform and in every release: hash version 1.
 ///
 /// The value is XXH64, with a seed, of the byte string that is written. A key's [`Hash`] writes it as follows:
@@ -54,12 +56,28 @@ const SHORT: usize = 64;
 impl StableHasher {
     /// Makes a hasher with this seed; the default is `0`.
     #[must_use]
+    #[inline]
     pub fn with_seed(seed: u64) -> Self {
         Self { seed, state: State::Short { bytes: [0; SHORT], len: 0 } }
+    }
+
+    /// The part of a write for when the bytes are too many to be gathered.
+    #[cold]
+    fn write_long(&mut self, input: &[u8]) {
+        match &mut self.state {
+            State::Short { bytes, len } => {
+                let mut long = XxHash64::with_seed(self.seed);
+                long.write(&bytes[..*len]);
+                long.write(input);
+                self.state = State::Long(long);
+            }
+            State::Long(long) => long.write(input),
+        }
     }
 }
 
 impl Default for StableHasher {
+    #[inline]
     fn default() -> Self {
         Self::with_seed(0)
     }
@@ -68,26 +86,21 @@ impl Default for StableHasher {
 impl Hasher for StableHasher {
     #[inline]
     fn write(&mut self, input: &[u8]) {
-        match &mut self.state {
-            State::Short { bytes, len } => {
-                if let Some(place) = bytes.get_mut(*len..*len + input.len()) {
-                    place.copy_from_slice(input);
-                    *len += input.len();
-                } else {
-                    let mut long = XxHash64::with_seed(self.seed);
-                    long.write(&bytes[..*len]);
-                    long.write(input);
-                    self.state = State::Long(long);
-                }
-            }
-            State::Long(long) => long.write(input),
+        if let State::Short { bytes, len } = &mut self.state
+            && let Some(place) = bytes.get_mut(*len..*len + input.len())
+        {
+            place.copy_from_slice(input);
+            *len += input.len();
+        } else {
+            self.write_long(input);
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "where the length of the key is known, little is left of it")]
+    #[inline(always)]
     fn finish(&self) -> u64 {
         match &self.state {
-            State::Short { bytes, len } => XxHash64::oneshot(self.seed, &bytes[..*len]),
+            State::Short { bytes, len } => xxh64(self.seed, &bytes[..*len]),
             State::Long(long) => long.finish(),
         }
     }
@@ -220,7 +233,7 @@ pub struct PrehashedHasher {
 impl Hasher for PrehashedHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        self.value = Some(XxHash64::oneshot(self.finish(), bytes));
+        self.value = Some(xxh64(self.finish(), bytes));
     }
 
     #[inline]

@@ -37,6 +37,7 @@ mod view;
 #[cfg(feature = "discovery")]
 pub(crate) mod wakers;
 mod weight;
+mod xxh64;
 
 pub use self::attempted::Attempted;
 pub use self::attributes::{Attributes, Locality, Status};

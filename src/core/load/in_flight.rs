@@ -57,6 +57,7 @@ impl InFlight {
 
     /// Returns the number of attempts in flight.
     #[must_use]
+    #[inline]
     pub fn current(&self) -> u64 {
         self.pending.count()
     }
@@ -88,12 +89,14 @@ impl From<NonZeroU32> for InFlight {
 }
 
 impl LoadMetric for InFlight {
+    #[inline]
     fn measure(&self, _: &Now) -> f64 {
         self.current() as f64
     }
 }
 
 impl AdditiveLoad for InFlight {
+    #[inline]
     fn count(&self) -> u64 {
         self.current()
     }

@@ -92,6 +92,7 @@ impl<C, A: Prepare<C>, B: Prepare<C>> Prepare<C> for Fallback<A, B> {
 }
 
 impl<C, K: ?Sized, A: Policy<C, K>, B: Policy<C, K>> Policy<C, K> for Fallback<A, B> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
     }

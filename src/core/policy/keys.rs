@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use twox_hash::XxHash64;
+use crate::core::xxh64::xxh64;
 
 /// Hashes keys of type `K`: what every [`BuildHasher`] does for those that are [`Hash`].
 pub trait HashKey<K: ?Sized> {
@@ -27,6 +27,6 @@ pub struct KeyBytes;
 impl<K: AsRef<[u8]> + ?Sized> HashKey<K> for KeyBytes {
     #[inline]
     fn hash_key(&self, key: &K) -> u64 {
-        XxHash64::oneshot(0, key.as_ref())
+        xxh64(0, key.as_ref())
     }
 }

@@ -58,7 +58,9 @@ impl LeastLoaded {
 impl<C: Candidate> Prepare<C> for LeastLoaded {}
 
 impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for LeastLoaded {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
-        view.least(&self.rng, |candidate| relative_load(candidate, view.now()))
+        let now = view.now();
+        view.least(&self.rng, |candidate| relative_load(candidate, now))
     }
 }

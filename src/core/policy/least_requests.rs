@@ -112,6 +112,7 @@ impl Default for LeastRequests {
 impl<C: Candidate> Prepare<C> for LeastRequests {}
 
 impl<C: Candidate<Load: AdditiveLoad>, K: ?Sized> Policy<C, K> for LeastRequests {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         let cost = |candidate: &C| self.cost(candidate, view.now());
         match self.among {

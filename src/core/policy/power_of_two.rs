@@ -65,6 +65,7 @@ impl PowerOfTwoChoices {
 impl<C: Candidate> Prepare<C> for PowerOfTwoChoices {}
 
 impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoices {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         self.choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
     }

@@ -51,6 +51,7 @@ impl Random {
 impl<C: Candidate> Prepare<C> for Random {}
 
 impl<C: Candidate, K: ?Sized> Policy<C, K> for Random {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         view.uniform(&self.rng)
     }

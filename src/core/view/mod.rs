@@ -11,6 +11,7 @@
 //! `s` is the `s`-th member of the scope. Without a scope both are the same. Tables speak of slots, selections of
 //! positions.
 
+mod least;
 mod memo;
 mod readers;
 mod scope;

@@ -84,39 +84,6 @@ impl<'a, C: Candidate> View<'a, C> {
         Ok(Pair { first: self.select(first), second: second.map(|slot| self.select(slot)) })
     }
 
-    /// Finds the eligible candidate for which `cost` is least; ties are broken by chance. Not-a-number counts as infinite.
-    ///
-    /// `cost` is called once for each eligible candidate.
-    ///
-    /// # Errors
-    ///
-    /// [`PickError::Empty`] or [`PickError::NoEligible`].
-    ///
-    /// # Complexity
-    ///
-    /// One scan; over those that the eligibility names where they are few.
-    pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
-        let counts = ExclusionCounts::default();
-        let mut search = Search { rng, cost, least: f64::INFINITY, slot: 0, ties: 0, counts };
-        // Going from bit to bit pays only where most are unset.
-        let hint = self.hint().filter(|hint| hint.count() < self.len() / 4);
-        if let Some(hint) = hint {
-            let mut at = 0;
-            while let Some(slot) = hint.next_from(at) {
-                search.look(self, slot);
-                at = slot + 1;
-            }
-        }
-        if search.ties == 0 {
-            for slot in 0..self.len() {
-                if hint.is_none_or(|hint| !hint.contains(slot)) {
-                    search.look(self, slot);
-                }
-            }
-        }
-        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot)) }
-    }
-
     /// Lists the eligible candidates with their positions. Each is sampled when the iterator reaches it.
     ///
     /// # Complexity
@@ -156,6 +123,8 @@ impl<'a, C: Candidate> View<'a, C> {
     pub(crate) fn first_slot_from(&self, start: usize) -> Result<usize, PickError> {
         let start = if start < self.len() { start } else { 0 };
         let first = match self.hint() {
+            // Mostly it is the start, which a processor that guesses so need not wait for.
+            Some(hint) if hint.contains(start) => Some(start),
             Some(hint) => hint.next_from(start),
             None => Some(start).filter(|start| *start < self.len()),
         };
@@ -321,42 +290,4 @@ impl<'a, C: Candidate> View<'a, C> {
     pub(crate) fn sample<const N: usize>(&self, slot: usize, memo: &Memo<N>) -> Exclusions {
         memo.get(slot).unwrap_or_else(|| self.exclusions_at(slot))
     }
-}
-
-/// Looks for the least cost.
-struct Search<'r, F> {
-    rng: &'r Rng,
-    cost: F,
-    least: f64,
-    slot: usize,
-    /// How many have the least cost; zero while nobody was found.
-    ties: usize,
-    counts: ExclusionCounts,
-}
-
-impl<F> Search<'_, F> {
-    #[inline]
-    fn look<'a, C: Candidate>(&mut self, view: &View<'a, C>, slot: usize)
-    where
-        F: FnMut(&'a C) -> f64,
-    {
-        let exclusions = view.exclusions_at(slot);
-        let Some(candidate) = view.candidate(slot).filter(|_| exclusions.is_empty()) else {
-            return self.counts.add(exclusions);
-        };
-        let cost = sane((self.cost)(candidate));
-        if cost < self.least {
-            (self.least, self.slot, self.ties) = (cost, slot, 1);
-        } else if cost <= self.least {
-            self.ties += 1;
-            if self.rng.below(self.ties) == 0 {
-                self.slot = slot;
-            }
-        }
-    }
-}
-
-/// Makes a cost comparable.
-pub(super) fn sane(cost: f64) -> f64 {
-    if cost.is_nan() { f64::INFINITY } else { cost }
 }

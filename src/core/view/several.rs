@@ -1,8 +1,8 @@
 //! Several distinct candidates of one pick.
 
 use super::View;
+use super::least::sane;
 use super::memo::Memo;
-use super::readers::sane;
 use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
 /// How many candidates one pick draws at most.

@@ -26,11 +26,14 @@ pub struct View<'a, C> {
     scope: Option<&'a [u32]>,
     attempted: Option<&'a Attempted>,
     prepared: Option<&'a Prepared>,
+    /// For as many slots as the view has, and never in panic, where it is of no use.
     eligibility: Option<&'a Eligibility>,
     known: Option<&'a [Exclusions]>,
     time: Time<'a>,
     lane: usize,
     panic: bool,
+    /// Whether candidates alone decide who is eligible: nobody was tried, nothing is known, no verdict is overridden.
+    plain: bool,
 }
 
 /// How many parts of a membership a policy tells apart. Five has an inverse modulo sixteen, so few of them coincide.
@@ -57,6 +60,7 @@ impl<'a, C> View<'a, C> {
             time: Time::Own(Now::lazy()),
             lane: 0,
             panic: false,
+            plain: true,
         }
     }
 
@@ -74,7 +78,9 @@ impl<'a, C> View<'a, C> {
     #[must_use]
     #[inline]
     pub fn avoiding(self, attempted: &'a Attempted) -> Self {
-        Self { attempted: Some(attempted), ..self }
+        // A first attempt has nobody to avoid.
+        let attempted = Some(attempted).filter(|attempted| !attempted.is_empty());
+        Self { attempted, plain: attempted.is_none() && self.known.is_none() && !self.panic, ..self }
     }
 
     /// Fixes the time.
@@ -101,14 +107,15 @@ impl<'a, C> View<'a, C> {
     #[must_use]
     #[inline]
     pub fn eligibility(self, eligibility: &'a Eligibility) -> Self {
-        Self { eligibility: Some(eligibility), ..self }
+        let useful = !self.panic && eligibility.len() == self.len();
+        Self { eligibility: Some(eligibility).filter(|_| useful), ..self }
     }
 
     /// Overrides the verdicts of health: whoever is neither draining nor unavailable may be chosen.
     #[must_use]
     #[inline]
     pub fn in_panic(self) -> Self {
-        Self { panic: true, ..self }
+        Self { panic: true, plain: false, eligibility: None, ..self }
     }
 
     /// Returns all candidates, also those out of the scope.
@@ -149,6 +156,12 @@ impl<'a, C> View<'a, C> {
         self.panic
     }
 
+    /// Returns all candidates when they alone decide who is eligible, and slots are positions.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<&'a [C]> {
+        if self.plain && self.scope.is_none() { Some(self.candidates) } else { None }
+    }
+
     /// Returns the position of the candidate at `slot`.
     ///
     /// # Panics
@@ -181,7 +194,7 @@ impl<'a, C> View<'a, C> {
     /// Returns where to look, unless panic makes that useless.
     #[inline]
     pub(crate) fn hint(&self) -> Option<&'a Eligibility> {
-        self.eligibility.filter(|eligibility| !self.panic && eligibility.len() == self.len())
+        self.eligibility
     }
 
     /// Tells whether it is worth a look if the candidate at `slot` is eligible.
@@ -199,11 +212,12 @@ impl<'a, C> View<'a, C> {
             scope: Some(&scope.positions),
             attempted: self.attempted,
             prepared: Some(&scope.prepared),
-            eligibility: Some(&scope.eligibility),
+            eligibility: if self.panic || panic { None } else { Some(&scope.eligibility) },
             known: self.known,
             time: Time::Shared(self.now()),
             lane: (self.lane * 5 + 1 + lane) % LANES,
             panic: self.panic || panic,
+            plain: self.plain && !panic,
         }
     }
 
@@ -267,7 +281,7 @@ impl<'a, C: Candidate> View<'a, C> {
     /// Takes the exclusions of candidates from an earlier sample of all, so that one pick that looks at them more than once
     /// sees the same.
     pub(crate) fn knowing<'b>(&'b self, known: &'b [Exclusions]) -> View<'b, C> {
-        View { known: Some(known), time: Time::Shared(self.now()), ..*self }
+        View { known: Some(known), time: Time::Shared(self.now()), plain: false, ..*self }
     }
 
     /// Checks a selection, and returns the candidate that it names.
@@ -292,6 +306,11 @@ impl<'a, C: Candidate> View<'a, C> {
 
     #[inline]
     fn weigh(&self, position: usize, candidate: &C) -> Exclusions {
+        if self.plain { candidate.exclusions(self.now()) } else { self.weigh_all(position, candidate) }
+    }
+
+    #[inline(never)]
+    fn weigh_all(&self, position: usize, candidate: &C) -> Exclusions {
         let found = self.found(position, candidate);
         let found = if self.panic { found.without(Exclusions::HEALTH) } else { found };
         let tried = self.attempted.is_some_and(|attempted| attempted.contains(position));

@@ -97,19 +97,21 @@ impl<T> Groups<T> {
         }
     }
 
-    /// Asks parts until one of them has somebody. Each is drawn in proportion to `share`; when nobody is left who has a
-    /// share, in proportion to `reserve`; and when there is nothing to go by, the others are asked in order.
+    /// Asks parts until one of them has somebody: `certain` first, if it is known that it gets everything. Each other is drawn
+    /// in proportion to `share`; when nobody is left who has a share, in proportion to `reserve`; and when there is nothing to
+    /// go by, the others are asked in order.
     #[inline]
     pub(in crate::core::policy) fn serve<R>(
         &self,
         rng: &Rng,
+        certain: Option<usize>,
         share: impl Fn(&Group<T>) -> f64,
         reserve: impl Fn(&Group<T>) -> f64,
         mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
         let mut refusals = Refusals::default();
         let mut tried = None;
-        if let Some(at) = self.draw(rng, |_| false, &share) {
+        if let Some(at) = certain.or_else(|| self.draw_any(rng, &share)) {
             if let Some(found) = refusals.take(pick(at, &self.all[at]))? {
                 return Ok(found);
             }
@@ -145,8 +147,22 @@ impl<T> Groups<T> {
         Err(refusals.into_error())
     }
 
-    /// Draws a part in proportion to `share`, if any that is not skipped has one.
+    /// Draws a part in proportion to `share`, if any has one.
     #[inline]
+    fn draw_any(&self, rng: &Rng, share: impl Fn(&Group<T>) -> f64) -> Option<usize> {
+        let total: f64 = self.all.iter().map(&share).sum();
+        let drawn = rng.unit() * total;
+        // Adding up is faster than stopping at the right part, which no branch predictor foresees.
+        let (mut at, mut up_to) = (0, 0.0);
+        for group in &self.all {
+            up_to += share(group);
+            at += usize::from(up_to <= drawn);
+        }
+        if at < self.all.len() { Some(at) } else { self.draw(rng, |_| false, share) }
+    }
+
+    /// Draws a part in proportion to `share`, if any that is not skipped has one.
+    #[cold]
     fn draw(
         &self,
         rng: &Rng,

@@ -49,7 +49,7 @@ impl LocalityTable {
         pick: impl FnMut(usize, &Group<Place>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
         let share = |group: &Group<Place>| if panic { weight(group) } else { group.tag.share() };
-        self.localities.serve(rng, share, weight, pick)
+        self.localities.serve(rng, None, share, weight, pick)
     }
 
     /// Returns what the inner policy had prepared for this locality.

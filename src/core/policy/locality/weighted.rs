@@ -157,6 +157,7 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for LocalityWeighted<P> {
 }
 
 impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for LocalityWeighted<P> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         if view.is_empty() {
             return Err(PickError::Empty);

@@ -156,6 +156,7 @@ impl<C: Candidate, H, N: Naming<C>> Prepare<C> for Maglev<H, N> {
 }
 
 impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Maglev<H, N> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
         if let Some(table) = view.table::<MaglevTable>() {

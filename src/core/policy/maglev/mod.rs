@@ -3,6 +3,7 @@
 mod fill;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod maglev;
+mod modulus;
 mod size;
 mod table;
 

@@ -120,19 +120,41 @@ impl<P> PriorityFailover<P> {
         K: ?Sized,
         P: Policy<C, K>,
     {
-        // One to a hundred.
-        let x = u32::try_from(self.rng.below(100)).map_or(100, |x| x + 1);
-        let drawn = table.level_at(x);
+        let (drawn, panic) = table.draw(&self.rng);
+        let Some(level) = table.levels().get(drawn).filter(|_| !panic) else {
+            let pick = self.pick_in(table, (drawn, panic), view, key);
+            return self.decide_beyond(table, drawn, pick, view, key);
+        };
+        let panic = view.is_panic();
+        match self.inner.pick_from(&view.inner(&level.scope, drawn, panic), key) {
+            Ok(selection) => Ok(PriorityDecision { selection, level: level.tag.priority, panic }),
+            Err(error) => self.decide_beyond(table, drawn, Err(error), view, key),
+        }
+    }
+
+    /// The part of a decision for when the level that was drawn is in panic or had nobody.
+    #[cold]
+    #[inline(never)]
+    fn decide_beyond<C, K>(
+        &self,
+        table: &PriorityTable,
+        drawn: usize,
+        first: Result<PriorityDecision, PickError>,
+        view: &View<'_, C>,
+        key: &K,
+    ) -> Result<PriorityDecision, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
         let mut refusals = Refusals::default();
-        let others = (0..table.levels().len()).filter(|level| *level != drawn);
-        for lane in std::iter::once(drawn).chain(others) {
-            let Some(level) = table.levels().get(lane) else { continue };
-            let panic = level.tag.is_panic();
-            if panic && table.fails_closed() && !view.is_panic() {
-                refusals.reject(&reasons(view.inner(&level.scope, lane, false).refuse()));
-                continue;
-            }
-            let pick = self.pick_in(level.tag.priority, &view.inner(&level.scope, lane, panic), key);
+        if let Some(decision) = refusals.take(first)? {
+            return Ok(decision);
+        }
+        let levels = table.levels().iter().enumerate().filter(|(lane, _)| *lane != drawn);
+        for (lane, level) in levels {
+            let pick = self.pick_in(table, (lane, level.tag.is_panic()), view, key);
             if let Some(decision) = refusals.take(pick)? {
                 return Ok(decision);
             }
@@ -140,14 +162,28 @@ impl<P> PriorityFailover<P> {
         Err(refusals.into_error())
     }
 
-    fn pick_in<C, K>(&self, level: u32, inner: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    /// Picks in one level, which is in panic or not.
+    #[inline(never)]
+    fn pick_in<C, K>(
+        &self,
+        table: &PriorityTable,
+        (lane, panic): (usize, bool),
+        view: &View<'_, C>,
+        key: &K,
+    ) -> Result<PriorityDecision, PickError>
     where
         C: Candidate,
         K: ?Sized,
         P: Policy<C, K>,
     {
-        let selection = self.inner.pick_from(inner, key)?;
-        Ok(PriorityDecision { selection, level, panic: inner.is_panic() })
+        let level = table.levels().get(lane).ok_or(PickError::Empty)?;
+        if panic && table.fails_closed() && !view.is_panic() {
+            let refusal = view.inner(&level.scope, lane, false).refuse();
+            return Err(PickError::PanicRejected(reasons(refusal)));
+        }
+        let inner = view.inner(&level.scope, lane, panic);
+        let selection = self.inner.pick_from(&inner, key)?;
+        Ok(PriorityDecision { selection, level: level.tag.priority, panic: inner.is_panic() })
     }
 }
 
@@ -169,6 +205,7 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for PriorityFailover<P> {
 }
 
 impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for PriorityFailover<P> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
     }

@@ -3,7 +3,7 @@
 use super::plan::plan;
 use super::{PanicMode, PriorityConfig};
 use crate::core::policy::groups::{Group, Groups};
-use crate::core::{Candidate, PickError, Prepared, Table, View};
+use crate::core::{Candidate, PickError, Prepared, Rng, Table, View};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Holds the levels, which members they have, and how much of the traffic each gets.
@@ -56,10 +56,18 @@ impl PriorityTable {
         self.levels.all()
     }
 
-    /// Returns the level that gets the `x`-th percent of the traffic, `x` in `1..=100`.
+    /// Draws a level by its part of the traffic, and tells whether it is in panic.
     #[inline]
-    pub(super) fn level_at(&self, x: u32) -> usize {
-        self.levels().iter().position(|level| level.tag.share().0 >= x).unwrap_or(0)
+    pub(super) fn draw(&self, rng: &Rng) -> (usize, bool) {
+        let mut levels = self.levels().iter().map(|level| level.tag.share());
+        let Some((up_to, panic)) = levels.next() else { return (0, false) };
+        // Mostly the first level gets everything, and then there is nothing to draw.
+        let drawn = if up_to >= 100 { 0 } else { rng.below(100) };
+        if drawn < up_to as usize {
+            return (0, panic);
+        }
+        let drawn = (1..).zip(levels).find(|(_, (up_to, _))| drawn < *up_to as usize);
+        drawn.map_or((0, panic), |(level, (_, panic))| (level, panic))
     }
 
     #[inline]

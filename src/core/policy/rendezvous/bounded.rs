@@ -153,6 +153,7 @@ where
     K: Hash + ?Sized,
     H: BuildHasher,
 {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
     }

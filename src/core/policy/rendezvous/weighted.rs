@@ -82,6 +82,7 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for WeightedRendezvous<H> {
 }
 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for WeightedRendezvous<H> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let key = spread(self.hasher.hash_one(key));
         let slot = match view.table::<Members>() {

@@ -216,6 +216,7 @@ impl<C: Candidate, H, P: Placement<C>> Prepare<C> for RingHash<H, P> {
 }
 
 impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Policy<C, K> for RingHash<H, P> {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
         if let Some(table) = view.table::<RingTable>() {

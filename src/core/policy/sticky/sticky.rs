@@ -115,6 +115,7 @@ where
     Q: Hash + Eq + ?Sized,
     P: Policy<C, K>,
 {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &StickyKey<'_, K, Q>) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
     }

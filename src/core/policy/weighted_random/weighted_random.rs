@@ -112,6 +112,7 @@ impl<C: Candidate> Prepare<C> for WeightedRandom {
 }
 
 impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
+    #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         match view.table::<Classes>() {
             Some(classes) => self.pick_by(classes, view),

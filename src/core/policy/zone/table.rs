@@ -84,7 +84,8 @@ impl ZoneTable {
         pick: impl FnMut(usize, &Group<Place>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
         let healthy = |group: &Group<Place>| group.health().healthy as f64;
-        self.zones.serve(rng, |group| group.tag.share(), healthy, pick)
+        let own = self.own.filter(|own| self.zones.all()[*own].tag.share() >= 1.0);
+        self.zones.serve(rng, own, |group| group.tag.share(), healthy, pick)
     }
 
     /// Returns what the inner policy had prepared for this zone.

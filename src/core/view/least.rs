@@ -1,0 +1,122 @@
+//! The least cost of all.
+
+use super::View;
+use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
+
+impl<'a, C: Candidate> View<'a, C> {
+    /// Finds the eligible candidate for which `cost` is least; ties are broken by chance. Not-a-number counts as infinite.
+    ///
+    /// `cost` is called once for each eligible candidate.
+    ///
+    /// # Errors
+    ///
+    /// [`PickError::Empty`] or [`PickError::NoEligible`].
+    ///
+    /// # Complexity
+    ///
+    /// One scan; over those that the eligibility names where they are few.
+    pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
+        let counts = ExclusionCounts::default();
+        let mut search = Search { rng, cost, least: f64::INFINITY, slot: 0, ties: 0, next: 0, counts };
+        // Going from bit to bit pays only where most are unset.
+        let hint = self.hint().filter(|hint| hint.count() < self.len() / 4);
+        if let Some(hint) = hint {
+            let mut at = 0;
+            while let Some(slot) = hint.next_from(at) {
+                search.look(self, slot);
+                at = slot + 1;
+            }
+        }
+        if let (None, Some(candidates)) = (hint, self.plain()) {
+            let now = self.now();
+            for (slot, candidate) in candidates.iter().enumerate() {
+                search.compare(slot, candidate, candidate.exclusions(now));
+            }
+        } else if search.ties == 0 {
+            for slot in 0..self.len() {
+                if hint.is_none_or(|hint| !hint.contains(slot)) {
+                    search.look(self, slot);
+                }
+            }
+        }
+        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot)) }
+    }
+}
+
+/// Looks for the least cost.
+struct Search<'r, F> {
+    rng: &'r Rng,
+    cost: F,
+    least: f64,
+    slot: usize,
+    /// How many have the least cost; zero while nobody was found.
+    ties: usize,
+    /// The number of the tie that takes the place of the one before; zero while it is not drawn.
+    next: usize,
+    counts: ExclusionCounts,
+}
+
+impl<F> Search<'_, F> {
+    #[inline]
+    fn look<'a, C: Candidate>(&mut self, view: &View<'a, C>, slot: usize)
+    where
+        F: FnMut(&'a C) -> f64,
+    {
+        let exclusions = view.exclusions_at(slot);
+        match view.candidate(slot) {
+            Some(candidate) => self.compare(slot, candidate, exclusions),
+            None => self.counts.add(exclusions),
+        }
+    }
+
+    #[inline]
+    fn compare<C>(&mut self, slot: usize, candidate: C, exclusions: Exclusions)
+    where
+        F: FnMut(C) -> f64,
+    {
+        if !exclusions.is_empty() {
+            return self.counts.add(exclusions);
+        }
+        let cost = sane((self.cost)(candidate));
+        if cost <= self.least {
+            self.take(slot, cost);
+        }
+    }
+
+    /// Takes a candidate that costs no more than the least so far.
+    ///
+    /// Of several that tie, each is to be taken with the same chance: the `n`-th takes the place of the one before with the
+    /// chance `1 / n`. After the `n`-th did, none up to the `m`-th does with the chance `n / m`, so one draw tells which one
+    /// is the next, and most ties take none (J. S. Vitter, "Random sampling with a reservoir", 1985).
+    #[inline]
+    fn take(&mut self, slot: usize, cost: f64) {
+        if cost < self.least || self.ties == 0 {
+            (self.least, self.slot, self.ties, self.next) = (cost, slot, 1, 0);
+            return;
+        }
+        self.ties += 1;
+        if self.next == 0 {
+            self.next = self.draw_next(1);
+        }
+        if self.ties == self.next {
+            (self.slot, self.next) = (slot, self.draw_next(self.ties));
+        }
+    }
+
+    /// Draws the number of the tie that takes the place of the `taken`-th.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates: no tie has that number"
+    )]
+    #[cold]
+    fn draw_next(&self, taken: usize) -> usize {
+        (taken as f64 / (1.0 - self.rng.unit())) as usize + 1
+    }
+}
+
+/// Makes a cost comparable.
+#[inline]
+pub(super) fn sane(cost: f64) -> f64 {
+    if cost.is_nan() { f64::INFINITY } else { cost }
+}
