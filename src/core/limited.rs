@@ -16,12 +16,14 @@ use super::{Attributes, Candidate, Exclusion, Exclusions, LoadTracker, Locality,
 /// use poise::core::policy::RoundRobin;
 /// use poise::core::{Backend, Candidate, Exclusion, InFlight, Limited, Now, PickError, Policy, Tracked};
 ///
-/// let limited = |id| Ok(Limited::new(Backend::new(id).with_load(InFlight::with_limit(1)?)));
-/// let backends = [limited("a")?, limited("b")?];
+/// let backends = [
+///     Limited::new(Backend::new("a").with_load(InFlight::with_limit(1)?)),
+///     Limited::new(Backend::new("b").with_load(InFlight::with_limit(1)?)),
+/// ];
 /// let policy = RoundRobin::starting_at(0);
 ///
 /// let first = Tracked::start(backends[0].load(), &Now::lazy())?;
-/// assert_eq!(policy.pick(&backends, &())?.index(), 1, "the other one is full");
+/// assert_eq!(policy.pick(&backends, &())?.index(), 1, "the first one is full");
 ///
 /// let second = Tracked::start(backends[1].load(), &Now::lazy())?;
 /// let Err(PickError::NoEligible(counts)) = policy.pick(&backends, &()) else { panic!("both are full") };
