@@ -220,7 +220,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Limits the time of one attempt, from its start to the head of its response. An attempt that takes longer is a failure of
     /// the endpoint. It starts anew when another endpoint takes over because one did not become ready.
     ///
-    /// It costs an allocation per attempt.
+    /// It costs an allocation per attempt that is not over when it is first polled.
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.rest.attempt_timeout = Some(limit);
         self
