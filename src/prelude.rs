@@ -4,7 +4,6 @@
 //! modules.
 
 pub use crate::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
-pub use crate::core::policy::{RingHash, SmoothWeightedRoundRobin};
 pub use crate::core::{
     Attributes, Backend, Candidate, InFlight, LoadMetric, LoadTracker, Now, Outcome, PeakEwma, PickError,
     Policy, PolicyExt, Prepare, Selection, Tracked, View, Weight,
