@@ -12,7 +12,7 @@ mod policies;
 use std::time::Duration;
 
 use poise::core::policy::{Maglev, RoundRobin};
-use poise::core::{Backend, InFlight};
+use poise::core::{AtCapacity, Backend, InFlight, LoadMetric, LoadTracker, Now, Outcome};
 use poise::health::{CircuitConfig, CircuitState};
 use poise::tower::{BalancerErrorKind, Event, Hook, MemberReport};
 
@@ -202,4 +202,46 @@ async fn a_panic_gives_back_the_permit_of_a_probe_and_the_place_under_a_limit() 
         let state = pool.report().member("a").unwrap().circuit;
         assert_eq!(state, Some(CircuitState::Closed { failures: 0 }), "{manner:?}");
     }
+}
+
+/// A tracker that panics when an attempt ends.
+struct Fragile;
+
+impl LoadMetric for Fragile {
+    fn measure(&self, _: &Now) -> f64 {
+        0.0
+    }
+}
+
+impl LoadTracker for Fragile {
+    type Ticket = ();
+
+    fn start(&self, _: &Now) -> Result<(), AtCapacity> {
+        Ok(())
+    }
+
+    fn responded(&self, (): (), _: Outcome, _: &Now) {
+        panic!("the tracker panics");
+    }
+
+    fn release(&self, (): (), _: &Now) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tracker_that_panics_costs_no_answer_and_no_process() {
+    let cast = Cast::new(&NAMES, at_once());
+    let contained = Contained::default();
+    let pool = cast.builder().load(|| Fragile).hook(contained.clone()).spawn().unwrap();
+    for request in 0..10 {
+        assert!(matches!(send(&pool, request).await, Came::Answer(..)));
+    }
+    assert_eq!(contained.all().iter().filter(|what| **what == "load").count(), 10, "each panic is told");
+    cast.tell_all(Manner::PanicsInFuture);
+    for request in 0..10 {
+        assert!(
+            matches!(send(&pool, request).await, Came::Panic),
+            "a second panic while one unwinds is contained"
+        );
+    }
+    assert_eq!(in_flight(&pool.report()), 0);
 }

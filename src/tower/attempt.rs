@@ -60,11 +60,7 @@ impl<S, R, L: LoadTracker> Attempt<S, R, L> {
             return;
         }
         let now = Now::at(self.endpoint.now());
-        self.endpoint.load().responded(self.ticket, outcome, &now);
-        self.endpoint.load().release(self.ticket, &now);
-        if self.endpoint.load().has_limit() {
-            self.endpoint.home().place_freed();
-        }
+        self.endpoint.give_back(self.ticket, outcome, &now);
         self.endpoint.ended(self.permit, self.phase, outcome, now.since(self.started), &now);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::contain::attempt;
 use super::dispatch::Dispatch;
 use crate::core::histogram::Histogram;
 use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
@@ -143,6 +144,20 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     /// Counts a pick.
     pub(super) fn picked(&self) {
         self.statistics.picks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives back the ticket of an attempt. The tracker may be the user's, and this may run while a panic unwinds.
+    pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        let given_back = attempt(|| {
+            self.load.responded(ticket, outcome, now);
+            self.load.release(ticket, now);
+            self.load.has_limit()
+        });
+        match given_back {
+            Some(true) => self.home.place_freed(),
+            Some(false) => {}
+            None => self.home.tell(&Event::Contained { what: "load" }),
+        }
     }
 
     /// Settles an attempt whose load was settled already.
