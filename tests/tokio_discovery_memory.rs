@@ -2,7 +2,9 @@
 
 #![cfg(all(feature = "discovery", feature = "tokio", not(loom)))]
 
-use std::alloc::System;
+#[path = "support/allocations.rs"]
+mod allocations;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +13,8 @@ use std::task::{Context, Poll, Waker};
 use poise::core::Attributes;
 use poise::discovery::{Directory, Revision};
 use poise::tokio::{next_snapshot, wait_for_revision};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+use self::allocations::{ALLOCATOR, allocations};
 
 /// Counts are of the process, so that one test measures at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -30,18 +30,6 @@ fn directory() -> Directory<&'static str, [u8; 64]> {
 
 fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Returns how often memory was allocated, as the least of several rounds: what `run` allocates is in all of them, what
-/// the harness of the tests allocates beside it is not.
-fn allocations(mut run: impl FnMut()) -> usize {
-    let mut round = || {
-        let before = ALLOCATOR.stats();
-        run();
-        let after = ALLOCATOR.stats();
-        (after.allocations + after.reallocations) - (before.allocations + before.reallocations)
-    };
-    (0..10).map(|_| round()).min().unwrap_or_default()
 }
 
 #[test]
