@@ -8,7 +8,7 @@ use hyper_util::rt::TokioExecutor;
 
 pub(crate) type Request = hyper::Request<Empty<Bytes>>;
 pub(crate) type Response = hyper::Response<Incoming>;
-pub(crate) type Error = Box<dyn std::error::Error>;
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends requests, whose URI is a path, to one server.
 #[derive(Clone)]
