@@ -2,7 +2,9 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
-use std::alloc::System;
+#[path = "support/allocations.rs"]
+mod allocations;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -16,11 +18,9 @@ use poise::core::{Attributes, Backend, LoadTracker, Outcome};
 use poise::discovery::Directory;
 use poise::tokio::TokioTimer;
 use poise::tower::{Balancer, Event, Hook};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tower::Service;
 
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+use self::allocations::allocations;
 
 /// Counts are of the process, so that one test measures at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -77,10 +77,7 @@ fn members() -> Members {
 }
 
 /// Sends so many requests, and returns how often memory was allocated meanwhile.
-///
-/// The least of several rounds is taken: what each request allocates is in all of them, what the harness of the tests
-/// allocates beside them is not.
-fn allocations<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64) -> usize {
+fn allocated_by<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64) -> usize {
     let mut context = Context::from_waker(Waker::noop());
     let mut send = |request| {
         let mut response = pin!(balancer.send(request));
@@ -90,13 +87,7 @@ fn allocations<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64)
         }
         assert!(matches!(answer, Poll::Ready(Ok(answer)) if answer == request));
     };
-    let mut round = || {
-        let before = ALLOCATOR.stats();
-        (0..requests).for_each(&mut send);
-        let after = ALLOCATOR.stats();
-        (after.allocations + after.reallocations) - (before.allocations + before.reallocations)
-    };
-    (0..10).map(|_| round()).min().unwrap_or_default()
+    allocations(|| (0..requests).for_each(&mut send))
 }
 
 #[test]
@@ -105,7 +96,7 @@ fn the_default_stack_allocates_nothing_per_request() {
     let members = members();
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO);
     let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
-    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 
 #[test]
@@ -114,7 +105,7 @@ fn a_policy_by_key_allocates_nothing_per_request() {
     let members = members();
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).key(|request: &u64| request);
     let (balancer, _driver) = builder.policy(Maglev::new()).timer(TokioTimer).build().unwrap();
-    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 
 #[test]
@@ -124,7 +115,7 @@ fn failover_between_levels_allocates_nothing_per_request() {
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).key(|request: &u64| request);
     let policy = PriorityFailover::new(Maglev::new());
     let (balancer, _driver) = builder.policy(policy).timer(TokioTimer).build().unwrap();
-    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 
 #[derive(Default)]
@@ -143,7 +134,7 @@ fn a_hook_and_a_classifier_add_no_allocation() {
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).hook(Arc::clone(&events));
     let builder = builder.classify(|answer| if answer.is_ok() { Outcome::Success } else { Outcome::Failure });
     let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
-    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
     assert!(events.0.load(Ordering::Relaxed) >= 20_000, "each request is picked and ends");
 }
 
@@ -154,7 +145,7 @@ fn a_member_that_is_excluded_adds_no_allocation() {
     members.remove(&"b".to_owned()).unwrap();
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).key(|request: &u64| request);
     let (balancer, _driver) = builder.policy(Maglev::new()).timer(TokioTimer).build().unwrap();
-    assert_eq!(allocations(&balancer, 10_000), 0);
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 
 #[test]
@@ -167,6 +158,6 @@ fn a_limit_of_time_allocates_once_for_an_attempt_that_is_not_over_at_once() {
         let builder = Balancer::builder().discover(members.reader(), move |_, _| Echo { late });
         let (balancer, _driver) =
             builder.attempt_timeout(Duration::from_secs(1)).timer(TokioTimer).build().unwrap();
-        assert_eq!(allocations(&balancer, 1_000), expected, "answers late: {late}");
+        assert_eq!(allocated_by(&balancer, 1_000), expected, "answers late: {late}");
     }
 }

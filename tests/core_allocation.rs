@@ -1,21 +1,18 @@
 //! A pick on a prepared view allocates nothing, also when the first members that it meets cannot be chosen.
 
+#[path = "support/allocations.rs"]
+mod allocations;
 #[path = "support/member.rs"]
 mod member;
-
-use std::alloc::System;
 
 use poise::core::policy::{
     Fallback, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices, Random, Sticky, StickyKey,
     WeightedRandom, ZoneAware,
 };
 use poise::core::{Eligibility, Exclusion, Locality, Now, Policy, View, Weight};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+use crate::allocations::{ALLOCATOR, allocations};
 use crate::member::Member;
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Makes 600 members in three zones, of which every seventh is sick and every third is full.
 fn members() -> Vec<Member> {
@@ -37,23 +34,18 @@ fn members() -> Vec<Member> {
     members
 }
 
-fn allocations<K: ?Sized>(members: &[Member], policy: &dyn Policy<Member, K>, key: &K) -> usize {
+fn allocated_by<K: ?Sized>(members: &[Member], policy: &dyn Policy<Member, K>, key: &K) -> usize {
     let start = ALLOCATOR.stats();
     let prepared = policy.prepare(&View::new(members), None).expect("600 members fit");
     let eligibility = Eligibility::of(members, &Now::lazy());
     let before = ALLOCATOR.stats();
     assert!(before.allocations > start.allocations, "what is prepared is seen");
-    let picks = || {
-        let before = ALLOCATOR.stats();
+    allocations(|| {
         for _ in 0..500 {
             let view = View::new(members).prepared(&prepared).eligibility(&eligibility);
             assert!(policy.pick_from(&view, key).is_ok());
         }
-        let after = ALLOCATOR.stats();
-        after.allocations - before.allocations + after.reallocations - before.reallocations
-    };
-    // Counts are of the process, and the thread of the test harness is part of it: what picks allocate is in every round.
-    (0..8).map(|_| picks()).min().unwrap_or(0)
+    })
 }
 
 #[test]
@@ -71,15 +63,15 @@ fn no_policy_allocates_for_a_pick() {
         ("fallback of maglev and random", &Fallback::new(Maglev::new(), Random::new())),
     ];
     for (name, policy) in policies {
-        assert_eq!(allocations(&members, policy, &7), 0, "{name}");
+        assert_eq!(allocated_by(&members, policy, &7), 0, "{name}");
     }
     let sticky = Sticky::new(LocalityWeighted::new(Random::new()));
     for earlier in [0, 201, 9_999] {
-        assert_eq!(allocations(&members, &sticky, &StickyKey::new(&7_u64).with_earlier(&earlier)), 0);
+        assert_eq!(allocated_by(&members, &sticky, &StickyKey::new(&7_u64).with_earlier(&earlier)), 0);
     }
     members.iter().for_each(Member::restore);
     assert_eq!(
-        allocations(&members, &ZoneAware::new(WeightedRandom::new(), zone), &7_u64),
+        allocated_by(&members, &ZoneAware::new(WeightedRandom::new(), zone), &7_u64),
         0,
         "all can serve"
     );
