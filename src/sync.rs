@@ -2,6 +2,9 @@
 //!
 //! Every shared state of the crate is built on these names, so the models check the types that ship.
 
+#[cfg(feature = "discovery")]
+pub(crate) mod wakers;
+
 #[cfg(not(loom))]
 pub(crate) use self::std::*;
 

@@ -34,8 +34,6 @@ mod selection;
 #[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
 pub(crate) mod striped;
 mod view;
-#[cfg(feature = "discovery")]
-pub(crate) mod wakers;
 mod weight;
 mod xxh64;
 

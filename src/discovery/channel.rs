@@ -7,7 +7,7 @@ use std::ops::Deref;
 use arc_swap::{ArcSwap, Cache};
 
 use super::{Revision, Snapshot, SnapshotStream, StaleSnapshot};
-use crate::core::wakers::WakerSet;
+use crate::sync::wakers::WakerSet;
 use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// Makes a publisher and a reader of snapshots that the caller makes itself.

@@ -8,8 +8,8 @@ use futures_util::stream::Stream;
 
 use super::channel::Shared;
 use super::{Revision, Snapshot};
-use crate::core::wakers::WakerKey;
 use crate::sync::Arc;
+use crate::sync::wakers::WakerKey;
 
 /// Yields snapshots of growing revisions, always the newest.
 ///

@@ -11,8 +11,8 @@ use super::dispatch::Dispatch;
 use super::future::ResponseFuture;
 use super::handle::Handle;
 use super::report::Report;
-use crate::core::wakers::WakerKey;
 use crate::core::{LoadTracker, PeakEwma};
+use crate::sync::wakers::WakerKey;
 use crate::tower::{BalancerError, BoxError};
 
 /// Balances requests over a changing set of services.

@@ -11,9 +11,9 @@ use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::settings::Settings;
 use crate::core::striped::StripedCounter;
-use crate::core::wakers::WakerSet;
 use crate::core::{Listener, LoadTracker, Now, PickError};
 use crate::health::ExclusionBudget;
+use crate::sync::wakers::WakerSet;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use crate::tower::{Event, RetryBudget};
 

@@ -13,8 +13,8 @@ use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::report::Report;
 use super::settings::Sleep;
-use crate::core::wakers::WakerKey;
 use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
+use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
 use crate::tower::{BalancerErrorKind, Event};
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 use super::admission::Lease;
 use super::dispatch::Dispatch;
 use super::handle::Handle;
-use crate::core::wakers::WakerKey;
 use crate::core::{Exclusion, LoadTracker};
+use crate::sync::wakers::WakerKey;
 use crate::tower::BalancerErrorKind;
 
 /// Keeps a task registered with a cluster, for as long as it waits.
