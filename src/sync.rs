@@ -3,6 +3,8 @@
 //! Every shared state of the crate is built on these names, so the models check the types that ship.
 
 #[cfg(feature = "discovery")]
+pub(crate) mod swap;
+#[cfg(feature = "discovery")]
 pub(crate) mod wakers;
 
 #[cfg(not(loom))]

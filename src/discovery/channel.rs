@@ -4,9 +4,8 @@ use std::fmt;
 use std::mem;
 use std::ops::Deref;
 
-use arc_swap::{ArcSwap, Cache};
-
 use super::{Revision, Snapshot, SnapshotStream, StaleSnapshot};
+use crate::sync::swap::{ArcSwap, Cache};
 use crate::sync::wakers::WakerSet;
 use crate::sync::{Arc, AtomicBool, Ordering};
 

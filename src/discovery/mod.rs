@@ -56,6 +56,10 @@ mod snapshot;
 mod source;
 mod stream;
 pub mod subset;
+mod wait;
+
+#[cfg(all(test, loom))]
+mod models;
 
 pub use self::change::{Applied, Change, Effect};
 pub use self::channel::{CachedReader, SnapshotPublisher, SnapshotReader, snapshot_channel};
@@ -69,3 +73,4 @@ pub use self::source::{
     Update, drive,
 };
 pub use self::stream::SnapshotStream;
+pub use self::wait::{NextSnapshot, RevisionUnreachable, next_snapshot, wait_for_revision};

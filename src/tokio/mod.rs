@@ -7,8 +7,6 @@
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 mod balancer;
 #[cfg(feature = "discovery")]
-mod discovery;
-#[cfg(feature = "discovery")]
 mod refresh;
 #[cfg(feature = "discovery")]
 mod source;
@@ -17,7 +15,7 @@ mod timer;
 mod tower;
 
 #[cfg(feature = "discovery")]
-pub use self::discovery::{NextSnapshot, RevisionUnreachable, next_snapshot, wait_for_revision};
-#[cfg(feature = "discovery")]
 pub use self::refresh::{Refresh, RefreshError, RefreshHint, RefreshPush, Refreshed};
 pub use self::timer::TokioTimer;
+#[cfg(feature = "discovery")]
+pub use crate::discovery::{NextSnapshot, RevisionUnreachable, next_snapshot, wait_for_revision};

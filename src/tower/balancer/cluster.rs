@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use arc_swap::ArcSwap;
 use futures_util::task::AtomicWaker;
 
 use super::contain::{contain, tell};
@@ -13,6 +12,7 @@ use super::settings::Settings;
 use crate::core::striped::StripedCounter;
 use crate::core::{Listener, LoadTracker, Now, PickError};
 use crate::health::ExclusionBudget;
+use crate::sync::swap::ArcSwap;
 use crate::sync::wakers::WakerSet;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use crate::tower::{Event, RetryBudget};

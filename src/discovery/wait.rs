@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::discovery::{Revision, Snapshot, SnapshotReader, SnapshotStream};
+use super::{Revision, Snapshot, SnapshotReader, SnapshotStream};
 
 /// Waits for the next snapshot of a stream: the newest that it has not yielded, or nothing when the publisher is gone and
 /// the last one was seen.
@@ -20,21 +20,20 @@ use crate::discovery::{Revision, Snapshot, SnapshotReader, SnapshotStream};
 /// # Examples
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use futures_util::FutureExt;
 /// use poise::core::Backend;
-/// use poise::discovery::Directory;
-/// use poise::tokio::next_snapshot;
+/// use poise::discovery::{Directory, next_snapshot};
 ///
 /// let mut directory = Directory::new();
 /// let mut changes = directory.reader().changes();
 /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
-/// assert_eq!(next_snapshot(&mut changes).await.map(|snapshot| snapshot.len()), Some(1));
+/// let next = next_snapshot(&mut changes).now_or_never().expect("there is one already");
+/// assert_eq!(next.map(|snapshot| snapshot.len()), Some(1));
 ///
+/// assert!(next_snapshot(&mut changes).now_or_never().is_none(), "it would have to wait");
 /// drop(directory);
-/// assert!(next_snapshot(&mut changes).await.is_none());
-/// # Ok(())
-/// # }
+/// assert!(next_snapshot(&mut changes).now_or_never().expect("it has ended").is_none());
+/// # Ok::<(), poise::discovery::DirectoryError>(())
 /// ```
 pub fn next_snapshot<K, B>(stream: &mut SnapshotStream<K, B>) -> NextSnapshot<'_, K, B> {
     NextSnapshot { stream }
@@ -70,22 +69,20 @@ impl<K, B> Future for NextSnapshot<'_, K, B> {
 /// # Examples
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use futures_util::FutureExt;
 /// use poise::core::Backend;
-/// use poise::discovery::{Directory, Revision};
-/// use poise::tokio::wait_for_revision;
+/// use poise::discovery::{Directory, Revision, wait_for_revision};
 ///
 /// let mut directory = Directory::new();
 /// let reader = directory.reader();
 /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
-/// assert_eq!(wait_for_revision(&reader, Revision::new(1)).await?.len(), 1);
+/// let reached = wait_for_revision(&reader, Revision::new(1)).now_or_never().expect("it is there already")?;
+/// assert_eq!(reached.len(), 1);
 ///
 /// drop(directory);
-/// let error = wait_for_revision(&reader, Revision::new(2)).await.unwrap_err();
-/// assert_eq!(error.to_string(), "the publisher ended at revision 1, before revision 2");
-/// # Ok(())
-/// # }
+/// let ended = wait_for_revision(&reader, Revision::new(2)).now_or_never().expect("nothing more comes");
+/// assert_eq!(ended.unwrap_err().to_string(), "the publisher ended at revision 1, before revision 2");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub async fn wait_for_revision<K, B>(
     reader: &SnapshotReader<K, B>,
