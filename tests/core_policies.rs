@@ -23,7 +23,7 @@ use std::thread;
 use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityConfig, PriorityFailover, Random};
 use poise::core::{
     Attempted, Backend, Candidate, Eligibility, Exclusion, InvalidSelection, Now, PickError, Policy,
-    PolicyExt, Prepare, Selection, Status, View,
+    PolicyExt, Prepare, Selection, Status, View, Weight,
 };
 
 use crate::case::{Case, Hint, for_all};
@@ -441,4 +441,31 @@ fn a_wrong_answer_of_a_policy_is_a_typed_error() {
     assert_eq!(validate(2), Err(excluded(2, Exclusion::Attempted)));
     assert_eq!(validate(9), Err(InvalidSelection::OutOfRange { index: 9, candidates: 3 }));
     assert_eq!(MadeUp(9).choose(&members, &()).map(|member| member.id), Err(PickError::InconsistentTopology));
+}
+
+/// Tables of a few hundred places or points, as the suite makes them, say that they are too small.
+#[test]
+fn every_policy_takes_seventy_thousand_members_of_any_weight_or_says_that_its_table_is_too_small() {
+    let mut members = Member::many(70_000);
+    for member in &mut members {
+        let weights = [Weight::ONE, Weight::new(7).expect("not zero"), Weight::MAX];
+        member.weight = weights[usize::try_from(member.id % 3).expect("small")];
+    }
+    members.iter().filter(|member| member.id % 2 == 1).for_each(|member| member.exclude(Exclusion::Outlier));
+    let eligibility = Eligibility::of(&members, &Now::lazy());
+    for (name, policy) in policies(3) {
+        let prepared = match policy.prepare(&View::new(&members), None) {
+            Ok(prepared) => prepared,
+            Err(PickError::CapacityExceeded { .. }) if name.contains("maglev") || name.contains("ring") => {
+                continue;
+            }
+            Err(other) => panic!("{name}: {other}"),
+        };
+        let view = View::new(&members).prepared(&prepared).eligibility(&eligibility);
+        for key in 0..20 {
+            let selection = policy.pick_from(&view, &key).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let picked = view.validate(selection).expect("a pick is in bounds and eligible");
+            assert_eq!(picked.id % 2, 0, "{name} picked who is excluded");
+        }
+    }
 }
