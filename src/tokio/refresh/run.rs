@@ -127,8 +127,10 @@ where
 
     /// Returns when something is to be done, whatever comes from outside.
     fn wake(&self) -> Option<Instant> {
-        let given_up = self.flight.as_ref().and_then(|flight| flight.until);
-        [self.schedule.next(), given_up, self.intake.due()].into_iter().flatten().min()
+        match &self.flight {
+            Some(flight) => flight.until,
+            None => self.schedule.next().into_iter().chain(self.intake.due()).min(),
+        }
     }
 
     /// Takes what has come, and tells whether the flight is over with that.
@@ -160,7 +162,10 @@ where
         if self.inbox.signal.take_hint() {
             self.schedule.hint(now, self.flight.is_some());
         }
-        let _ = self.intake.tick(&Now::at(now));
+        // Whoever is asked, or is to be asked now, is heard first: an answer may take back that there is nobody.
+        if self.flight.is_none() && !self.schedule.is_due(now) {
+            let _ = self.intake.tick(&Now::at(now));
+        }
     }
 }
 
