@@ -1,4 +1,4 @@
-//! Running on Tokio: its timer, waits for snapshots, sources that are asked, and balancers that drive themselves.
+//! Running on Tokio: its timer, waits for snapshots, sources that are asked, probes, and balancers that drive themselves.
 //!
 //! All times are those of Tokio's clock, so that tests with a paused clock see every wait. Nothing is spawned behind the
 //! user's back: `Builder::spawn` and `Refresh::spawn` are the calls that spawn, one task each, which ends with the last
@@ -8,6 +8,8 @@
 mod balancer;
 #[cfg(feature = "discovery")]
 mod discovery;
+#[cfg(feature = "health")]
+mod health;
 #[cfg(feature = "discovery")]
 mod refresh;
 #[cfg(feature = "discovery")]
@@ -18,6 +20,10 @@ mod tower;
 
 #[cfg(feature = "discovery")]
 pub use self::discovery::{NextSnapshot, RevisionUnreachable, next_snapshot, wait_for_revision};
+#[cfg(feature = "health")]
+pub use self::health::{
+    ActiveHealthRunner, ProbeEnd, ProbeEndCounts, ProbeReport, ProbeSet, TimeoutPolicy, TokioProbe,
+};
 #[cfg(feature = "discovery")]
 pub use self::refresh::{Refresh, RefreshError, RefreshHint, RefreshPush, Refreshed};
 pub use self::timer::TokioTimer;

@@ -97,7 +97,8 @@ impl ActiveHealth {
         if state.is_forced() {
             return Err(ProbeRejection::Forced);
         }
-        ledger.reserve(&self.config, now).map(|number| ProbeTicket { number, epoch })
+        let number = ledger.reserve(&self.config, now)?;
+        Ok(ProbeTicket { number, epoch, reserved_at: now.instant() })
     }
 
     /// Ends the probe of a ticket and says what that did.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Instant;
 
 use crate::core::Now;
 
@@ -17,6 +18,7 @@ use super::{ActiveHealth, ProbeCompletion, ProbeOutcome};
 pub struct ProbeTicket {
     pub(super) number: u64,
     pub(super) epoch: u64,
+    pub(super) reserved_at: Instant,
 }
 
 impl ProbeTicket {
@@ -24,6 +26,12 @@ impl ProbeTicket {
     #[must_use]
     pub const fn epoch(self) -> u64 {
         self.epoch
+    }
+
+    /// Returns when the probe was reserved.
+    #[must_use]
+    pub const fn reserved_at(self) -> Instant {
+        self.reserved_at
     }
 }
 
@@ -61,6 +69,12 @@ impl<H: Deref<Target = ActiveHealth>> ProbeReservation<H> {
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.ticket.epoch()
+    }
+
+    /// Returns when the probe was reserved.
+    #[must_use]
+    pub const fn reserved_at(&self) -> Instant {
+        self.ticket.reserved_at()
     }
 
     /// Returns whose probe this is.

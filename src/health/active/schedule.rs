@@ -144,14 +144,15 @@ impl<K> ProbeSchedule<K> {
 }
 
 impl<K: Clone + Eq + Hash> ProbeSchedule<K> {
-    /// Takes a member in. One of the same key leaves, unless it is the same allocation, which keeps its turn.
+    /// Takes a member in, and returns the health of the one of the same key that leaves for it. The same allocation once
+    /// more changes nothing.
     ///
     /// The schedule becomes the one that `health` tells of [probes out of turn](ActiveHealth::watch_due).
-    pub fn insert(&mut self, key: K, health: Arc<ActiveHealth>, now: &Now) {
+    pub fn insert(&mut self, key: K, health: Arc<ActiveHealth>, now: &Now) -> Option<Arc<ActiveHealth>> {
         if self.health(&key).is_some_and(|present| Arc::ptr_eq(present, &health)) {
-            return;
+            return None;
         }
-        self.remove(&key);
+        let previous = self.remove(&key);
         self.newest += 1;
         let number = self.newest;
         health.watch_due(Changes::new(Arc::new(Caller { number, lifted: Arc::clone(&self.lifted) })));
@@ -161,6 +162,7 @@ impl<K: Clone + Eq + Hash> ProbeSchedule<K> {
         self.numbers.insert(key.clone(), number);
         self.members.insert(number, Scheduled { key, health, at });
         self.queue.extend(at.map(|at| (at, number)));
+        previous
     }
 
     /// Lets a member go, and returns its health. A probe of it that is under way may go on.
@@ -201,7 +203,7 @@ impl<K: Clone + Eq + Hash> ProbeSchedule<K> {
             self.queue.extend(next.map(|next| (next, number)));
             if let Ok(reservation) = reservation {
                 let place = Place::take(&self.under_way);
-                return Some(StartedProbe { key, reservation, started: now.instant(), place });
+                return Some(StartedProbe { key, reservation, place });
             }
         }
         None
@@ -261,7 +263,6 @@ impl Extract for BTreeSet<(Instant, u64)> {
 pub struct StartedProbe<K> {
     key: K,
     reservation: ProbeReservation<Arc<ActiveHealth>>,
-    started: Instant,
     place: Place,
 }
 
@@ -278,7 +279,7 @@ impl<K> StartedProbe<K> {
 
     /// Returns when the probe was started.
     pub fn started(&self) -> Instant {
-        self.started
+        self.reservation.reserved_at()
     }
 
     /// Returns the epoch in which the probe was reserved.
