@@ -14,10 +14,10 @@
 //! |---|---|---|
 //! | (none) | [`core`]: candidates, views, policies, load trackers | |
 //! | `discovery` | `discovery`: directories, snapshots, streams | |
-//! | `health` | `health`: circuits, health signals, an exclusion budget | |
+//! | `health` | `health`: circuits, probes, health signals, slow start, an exclusion budget | |
 //! | `tower` | `tower`: dispatch to any `tower_service::Service` | |
 //! | `tower`, `discovery` and `health` | `tower::Balancer`, the turnkey service | |
-//! | `tokio` | `tokio`: its timer, with `discovery` a source that is asked again and again, and with the above `Builder::spawn` | Tokio |
+//! | `tokio` | `tokio`: its timer, with `discovery` a source that is asked again and again, with `health` probes, and with the above `Builder::spawn` | Tokio |
 //! | `observe` | `observe`: observers and a recorder of fixed size | |
 //! | `metrics` | `observe`'s counts through the `metrics` facade | `observe` |
 //! | `tracing` | `observe`'s events through `tracing` | `observe` |

@@ -31,6 +31,8 @@ pub mod policy;
 mod prepared;
 mod rng;
 mod selection;
+#[cfg(any(feature = "health", all(feature = "discovery", feature = "tokio")))]
+pub(crate) mod spread;
 #[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
 pub(crate) mod striped;
 mod view;

@@ -8,7 +8,12 @@
 //!   of changes, and the next instant at which the answer changes by itself.
 //! - [`HealthChecked`] puts a signal beside a candidate.
 //! - [`PassiveHealth`] is a circuit: it opens after failures in a row and lets probes through after a cooldown.
+//! - [`ActiveHealth`] classifies a member by probes apart from the traffic, and says when the next one is due;
+//!   [`ProbeSchedule`] does so for many.
+//! - [`SlowStart`] lets a member that is new or back take its share little by little.
 //! - [`ExclusionBudget`] caps how many members of a pool may be out at once.
+//!
+//! [`guide`] says how to choose thresholds, and computes how soon a configuration finds a fault and forgives it.
 //!
 //! # Precedence
 //!
@@ -21,11 +26,19 @@
 //! Every deadline is compared with the `Now` of the call, so a simulated clock or a runtime's clock works as well as the
 //! system's; events of one machine should all come from the same one. At a deadline counts as after it.
 
+mod active;
 mod budget;
 mod checked;
 mod circuit;
+pub mod guide;
 mod signal;
+mod slow_start;
 
+pub use self::active::{
+    ActiveHealth, ActiveHealthConfig, ActiveHealthConfigError, ActiveHealthReport, ProbeCompletion,
+    ProbeCounts, ProbeOutcome, ProbeRejection, ProbeReservation, ProbeSchedule, ProbeState, ProbeTicket,
+    StartedProbe, UnknownPolicy,
+};
 pub use self::budget::{BudgetConfig, BudgetConfigError, BudgetKind, BudgetSlot, ExclusionBudget};
 pub use self::checked::HealthChecked;
 pub use self::circuit::{
@@ -33,3 +46,4 @@ pub use self::circuit::{
     Completion, PassiveHealth,
 };
 pub use self::signal::HealthSignal;
+pub use self::slow_start::{SlowStart, SlowStartConfig, SlowStartConfigError};

@@ -1,4 +1,4 @@
-//! Running on Tokio: its timer, waits for snapshots, sources that are asked, and balancers that drive themselves.
+//! Running on Tokio: its timer, waits for snapshots, sources that are asked, probes, and balancers that drive themselves.
 //!
 //! All times are those of Tokio's clock, so that tests with a paused clock see every wait. Nothing is spawned behind the
 //! user's back: `Builder::spawn` and `Refresh::spawn` are the calls that spawn, one task each, which ends with the last
@@ -6,6 +6,8 @@
 
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 mod balancer;
+#[cfg(feature = "health")]
+mod health;
 #[cfg(feature = "discovery")]
 mod refresh;
 #[cfg(feature = "discovery")]
@@ -14,6 +16,10 @@ mod timer;
 #[cfg(feature = "tower")]
 mod tower;
 
+#[cfg(feature = "health")]
+pub use self::health::{
+    ActiveHealthRunner, ProbeEnd, ProbeEndCounts, ProbeReport, ProbeSet, TimeoutPolicy, TokioProbe,
+};
 #[cfg(feature = "discovery")]
 pub use self::refresh::{Refresh, RefreshError, RefreshHint, RefreshPush, Refreshed};
 pub use self::timer::TokioTimer;
