@@ -8,6 +8,8 @@
 //!   of changes, and the next instant at which the answer changes by itself.
 //! - [`HealthChecked`] puts a signal beside a candidate.
 //! - [`PassiveHealth`] is a circuit: it opens after failures in a row and lets probes through after a cooldown.
+//! - [`OutcomeWindow`] counts what became of the attempts of late, and [`PenaltyScore`] makes a load of it.
+//! - [`OutlierDetector`] finds the members of a group that fare worse than the others.
 //! - [`ExclusionBudget`] caps how many members of a pool may be out at once.
 //!
 //! # Precedence
@@ -24,7 +26,9 @@
 mod budget;
 mod checked;
 mod circuit;
+mod outlier;
 mod signal;
+mod window;
 
 pub use self::budget::{BudgetConfig, BudgetConfigError, BudgetKind, BudgetSlot, ExclusionBudget};
 pub use self::checked::HealthChecked;
@@ -32,4 +36,11 @@ pub use self::circuit::{
     CircuitConfig, CircuitConfigError, CircuitPermit, CircuitRejection, CircuitState, CircuitTicket,
     Completion, PassiveHealth,
 };
+pub use self::outlier::{
+    Outlier, OutlierCause, OutlierConfig, OutlierConfigError, OutlierDetector, OutlierSample,
+};
 pub use self::signal::HealthSignal;
+pub use self::window::{
+    OutcomeCounts, OutcomeWindow, Penalized, PenaltyConfig, PenaltyConfigError, PenaltyScore, WindowConfig,
+    WindowConfigError,
+};
