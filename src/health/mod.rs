@@ -10,6 +10,8 @@
 //! - [`PassiveHealth`] is a circuit: it opens after failures in a row and lets probes through after a cooldown.
 //! - [`OutcomeWindow`] counts what became of the attempts of late, and [`PenaltyScore`] makes a load of it.
 //! - [`OutlierDetector`] finds the members of a group that fare worse than the others.
+//! - [`Ejector`] ejects them for a time; an [`Ejection`] is its signal for one member.
+//! - [`Limit`]s admit so many attempts at once: as many as they are told, or as a member seems to bear.
 //! - [`ExclusionBudget`] caps how many members of a pool may be out at once.
 //!
 //! # Precedence
@@ -26,6 +28,8 @@
 mod budget;
 mod checked;
 mod circuit;
+mod ejector;
+mod limit;
 mod outlier;
 mod signal;
 mod window;
@@ -35,6 +39,10 @@ pub use self::checked::HealthChecked;
 pub use self::circuit::{
     CircuitConfig, CircuitConfigError, CircuitPermit, CircuitRejection, CircuitState, CircuitTicket,
     Completion, PassiveHealth,
+};
+pub use self::ejector::{Ejection, EjectionState, Ejector, EjectorAction, EjectorConfig, EjectorConfigError};
+pub use self::limit::{
+    FixedLimit, GradientConfig, GradientConfigError, GradientLimit, GradientTicket, Limit, LimitedLoad,
 };
 pub use self::outlier::{
     Outlier, OutlierCause, OutlierConfig, OutlierConfigError, OutlierDetector, OutlierSample,
