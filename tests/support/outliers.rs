@@ -12,6 +12,8 @@ pub(crate) enum Verdict {
     Close,
 }
 
+const CLOSE: f64 = 1e-3;
+
 /// Judges each host of a group; the gap is in points.
 pub(crate) fn judge(samples: &[OutlierSample], deviations: f64, gap: f64) -> Vec<Verdict> {
     let busy: Vec<f64> = samples.iter().filter(|sample| sample.requests() >= 100).map(rate).collect();
@@ -21,14 +23,12 @@ pub(crate) fn judge(samples: &[OutlierSample], deviations: f64, gap: f64) -> Vec
     let compared = |sample: &OutlierSample| {
         let far = mean - deviations * deviation - rate(sample);
         let gap = mean - rate(sample) - gap;
-        if sample.requests() < 100 {
+        if sample.requests() < 100 || far < -CLOSE || gap < -CLOSE {
             Verdict::Fine
-        } else if far.abs() < 1e-3 || gap.abs() < 1e-3 {
-            Verdict::Close
-        } else if far > 0.0 && gap > 0.0 {
+        } else if far > CLOSE && gap > CLOSE {
             Verdict::Outlier(OutlierCause::SuccessRate)
         } else {
-            Verdict::Fine
+            Verdict::Close
         }
     };
     let alone = |sample: &OutlierSample| {
