@@ -58,19 +58,24 @@ pub(crate) fn measure(row: &Row, column: Column, allocator: &StatsAlloc<System>)
     let case = row.build(column, now());
     let addition = additions();
     let jobs = [(&case.pick, column.threads), (&case.minimum, column.threads), (&addition, 1)];
+    let [pick, minimum, addition] = medians(jobs);
+    let allocations = allocations(allocator, &case.pick);
+    Figures { name: row.name, column, pick, addition, minimum, allocations }
+}
+
+/// Measures jobs, each on so many threads, in turns, and returns the nanoseconds per repetition.
+pub(crate) fn medians<const N: usize>(jobs: [(&Job, usize); N]) -> [f64; N] {
     let sized = jobs.map(|(job, threads)| (job, threads, repetitions(job)));
-    let mut samples = [(); 3].map(|()| Vec::with_capacity(ROUNDS));
+    let mut samples = [(); N].map(|()| Vec::with_capacity(ROUNDS));
     for _ in 0..ROUNDS {
         for (samples, (job, threads, count)) in samples.iter_mut().zip(sized) {
             samples.push(sample(job, threads, count));
         }
     }
-    let [pick, minimum, addition] = samples.map(median);
-    let allocations = allocations(allocator, &case.pick);
-    Figures { name: row.name, column, pick, addition, minimum, allocations }
+    samples.map(median)
 }
 
-fn additions() -> Job {
+pub(crate) fn additions() -> Job {
     let word = AtomicU64::new(0);
     Box::new(move |count| {
         for _ in 0..count {
@@ -120,7 +125,7 @@ fn timed_together(job: &Job, threads: usize, count: usize) -> Duration {
     })
 }
 
-fn allocations(allocator: &StatsAlloc<System>, job: &Job) -> usize {
+pub(crate) fn allocations(allocator: &StatsAlloc<System>, job: &Job) -> usize {
     let region = Region::new(allocator);
     job(COUNTED_PICKS);
     let change = region.change();

@@ -35,6 +35,7 @@ impl Term {
         Self { word: AtomicU64::new(Kind::In as u64), end: AtomicU64::new(0) }
     }
 
+    #[inline]
     pub(super) fn kind(&self) -> Kind {
         kind(self.load())
     }
@@ -87,11 +88,13 @@ impl Term {
     }
 
     /// Acquire: whoever sees an ejection sees its end.
+    #[inline]
     fn load(&self) -> u64 {
         self.word.load(Ordering::Acquire)
     }
 }
 
+#[inline]
 fn kind(word: u64) -> Kind {
     match word & ((1 << KIND_BITS) - 1) {
         0 => Kind::In,

@@ -45,8 +45,8 @@ use super::{OutcomeCounts, WindowConfig};
 /// ```
 pub struct OutcomeWindow {
     slices: [AtomicU64; SLICES],
-    /// The length of a slice in nanoseconds.
-    length: u64,
+    /// 2^64 by the length of a slice in nanoseconds.
+    slices_per_nano: u64,
     config: WindowConfig,
 }
 
@@ -54,7 +54,11 @@ impl OutcomeWindow {
     /// Makes an empty window.
     #[must_use]
     pub fn new(config: WindowConfig) -> Self {
-        Self { slices: std::array::from_fn(|_| AtomicU64::new(0)), length: config.slice(), config }
+        Self {
+            slices: std::array::from_fn(|_| AtomicU64::new(0)),
+            slices_per_nano: u64::MAX / config.slice(),
+            config,
+        }
     }
 
     /// Counts an outcome.
@@ -92,9 +96,14 @@ impl OutcomeWindow {
     }
 
     /// Returns the number of the slice in which `now` lies; it grows with time also where that is negative.
+    ///
+    /// It multiplies where it could divide, which takes several times as long. Slices are longer by that, by a part in ten
+    /// thousand million.
     #[inline]
     fn tick(&self, now: &Now) -> u64 {
-        (now.nanos() ^ 1 << 63) / self.length
+        #[expect(clippy::cast_possible_truncation, reason = "the upper half of a product")]
+        let tick = (u128::from(now.nanos() ^ 1 << 63) * u128::from(self.slices_per_nano) >> 64) as u64;
+        tick
     }
 
     #[inline]
