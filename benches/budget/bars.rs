@@ -124,7 +124,7 @@ pub(crate) fn print_yardstick(figures: &[Figures]) {
 }
 
 /// Returns what counts as one addition: where additions are cheap, the rest of a pick is not as much cheaper.
-fn normalised(addition: f64) -> f64 {
+pub(crate) fn normalised(addition: f64) -> f64 {
     addition.max(REFERENCE_ADDITION)
 }
 

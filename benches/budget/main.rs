@@ -21,9 +21,15 @@
 //!
 //! A second table tells what it costs when one of 10,000 members changes: to prepare anew with what was prepared before,
 //! and to flip the health of one member. Its bars are times.
+//!
+//! # Health
+//!
+//! A third table tells what health costs: an attempt that circuit, window and load learn from, beside one addition, and
+//! picks among members with circuits and ejections, beside the same picks among plain ones.
 
 mod bars;
 mod change;
+mod health;
 mod load;
 mod measure;
 mod minimum;
@@ -38,6 +44,7 @@ use std::process::ExitCode;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 use crate::change::Change;
+use crate::health::Health;
 use crate::measure::{Figures, measure};
 use crate::pool::Column;
 use crate::rows::Row;
@@ -58,6 +65,10 @@ fn main() -> ExitCode {
     let slow: Vec<String> = changes.flat_map(Change::measure).collect();
     let mut misses = bars::misses(&figures);
     misses.extend(slow);
+    let health = health::all();
+    let health = health.iter().filter(|row| words.is_empty() || words.iter().any(|word| row.is_named(word)));
+    println!("{}", Health::HEADER);
+    misses.extend(health.flat_map(|row| row.measure(ALLOCATOR)));
     bars::print_yardstick(&figures);
     for miss in &misses {
         println!("missed: {miss}");

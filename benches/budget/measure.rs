@@ -55,7 +55,7 @@ pub(crate) fn measure(row: &Row, column: Column, allocator: &StatsAlloc<System>)
     Figures { name: row.name, column, pick, addition, minimum, allocations }
 }
 
-fn additions() -> Job {
+pub(crate) fn additions() -> Job {
     let word = AtomicU64::new(0);
     Box::new(move |count| {
         for _ in 0..count {

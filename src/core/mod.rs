@@ -49,6 +49,8 @@ pub use self::error::PickError;
 pub use self::exclusions::{Exclusion, ExclusionCounts, Exclusions};
 pub use self::hash::{Prehashed, PrehashedBuildHasher, PrehashedHasher, StableBuildHasher, StableHasher};
 pub use self::limited::Limited;
+#[cfg(feature = "health")]
+pub(crate) use self::load::Pending;
 pub use self::load::{
     AdditiveLoad, AtCapacity, InFlight, LoadMetric, LoadTracker, PeakEwma, PeakEwmaConfig, PeakEwmaError,
     PeakEwmaTicket, Tracked, ZeroLimit,

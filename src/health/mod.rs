@@ -11,6 +11,10 @@
 //! - [`ActiveHealth`] classifies a member by probes apart from the traffic, and says when the next one is due;
 //!   [`ProbeSchedule`] does so for many.
 //! - [`SlowStart`] lets a member that is new or back take its share little by little.
+//! - [`OutcomeWindow`] counts what became of the attempts of late, and [`PenaltyScore`] makes a load of it.
+//! - [`OutlierDetector`] finds the members of a group that fare worse than the others.
+//! - [`Ejector`] ejects them for a time; an [`Ejection`] is its signal for one member.
+//! - [`Limit`]s admit so many attempts at once: as many as they are told, or as a member seems to bear.
 //! - [`ExclusionBudget`] caps how many members of a pool may be out at once.
 //!
 //! [`guide`] says how to choose thresholds, and computes how soon a configuration finds a fault and forgives it.
@@ -30,9 +34,13 @@ mod active;
 mod budget;
 mod checked;
 mod circuit;
+mod ejector;
 pub mod guide;
+mod limit;
+mod outlier;
 mod signal;
 mod slow_start;
+mod window;
 
 pub use self::active::{
     ActiveHealth, ActiveHealthConfig, ActiveHealthConfigError, ActiveHealthReport, ProbeCompletion,
@@ -45,5 +53,16 @@ pub use self::circuit::{
     CircuitConfig, CircuitConfigError, CircuitPermit, CircuitRejection, CircuitState, CircuitTicket,
     Completion, PassiveHealth,
 };
+pub use self::ejector::{Ejection, EjectionState, Ejector, EjectorAction, EjectorConfig, EjectorConfigError};
+pub use self::limit::{
+    FixedLimit, GradientConfig, GradientConfigError, GradientLimit, GradientTicket, Limit, LimitedLoad,
+};
+pub use self::outlier::{
+    Outlier, OutlierCause, OutlierConfig, OutlierConfigError, OutlierDetector, OutlierSample,
+};
 pub use self::signal::HealthSignal;
 pub use self::slow_start::{SlowStart, SlowStartConfig, SlowStartConfigError};
+pub use self::window::{
+    OutcomeCounts, OutcomeWindow, Penalized, PenaltyConfig, PenaltyConfigError, PenaltyScore, WindowConfig,
+    WindowConfigError,
+};

@@ -15,5 +15,7 @@ mod tracker;
 pub use self::in_flight::InFlight;
 pub use self::metric::{AdditiveLoad, LoadMetric};
 pub use self::peak_ewma::{PeakEwma, PeakEwmaConfig, PeakEwmaError, PeakEwmaTicket};
+#[cfg(feature = "health")]
+pub(crate) use self::pending::Pending;
 pub use self::pending::ZeroLimit;
 pub use self::tracker::{AtCapacity, LoadTracker, Tracked};

@@ -11,34 +11,39 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// The count guards no memory, so every access is relaxed. It is as wide as no leak can fill.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     count: AtomicU64,
     limit: Option<NonZeroU32>,
 }
 
 impl Pending {
-    pub(super) fn new(limit: Option<NonZeroU32>) -> Self {
+    pub(crate) fn new(limit: Option<NonZeroU32>) -> Self {
         Self { count: AtomicU64::new(0), limit }
     }
 
     #[inline]
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    pub(super) fn limit(&self) -> Option<u32> {
+    pub(crate) fn limit(&self) -> Option<u32> {
         self.limit.map(NonZeroU32::get)
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.limit().is_some_and(|limit| self.count() >= u64::from(limit))
     }
 
-    pub(super) fn admit(&self) -> Result<(), AtCapacity> {
+    pub(crate) fn admit(&self) -> Result<(), AtCapacity> {
         let Some(limit) = self.limit() else {
             self.count.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         };
+        self.admit_below(limit)
+    }
+
+    /// Admits one more under a limit that the caller keeps.
+    pub(crate) fn admit_below(&self, limit: u32) -> Result<(), AtCapacity> {
         self.count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
                 (count < u64::from(limit)).then_some(count + 1)
@@ -48,7 +53,7 @@ impl Pending {
     }
 
     /// Gives one place back. A caller that breaks the contract and gives back too much gets zero, not a wrapped count.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
     }
 }

@@ -178,14 +178,21 @@ impl PassiveHealth {
         &self.config
     }
 
+    #[cold]
+    fn objection(&self, now: &Now) -> Exclusions {
+        Exclusions::NONE.with_if(Exclusion::Circuit, self.phase(now).rejection().is_some())
+    }
+
     pub(super) fn phase(&self, now: &Now) -> Phase {
         Phase::observe(&self.word, &self.deadlines, now)
     }
 }
 
 impl HealthSignal for PassiveHealth {
+    #[inline]
     fn exclusions(&self, now: &Now) -> Exclusions {
-        Exclusions::NONE.with_if(Exclusion::Circuit, self.phase(now).rejection().is_some())
+        // Most circuits are closed most of the time, and a policy may ask all of them.
+        if self.word.load().is_closed() { Exclusions::NONE } else { self.objection(now) }
     }
 
     fn watch(&self, changes: Changes) {

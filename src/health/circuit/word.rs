@@ -49,6 +49,7 @@ impl Word {
         self.0 >> Self::EPOCH_SHIFT
     }
 
+    #[inline]
     pub(super) const fn kind(self) -> Kind {
         match self.0 >> Self::KIND_SHIFT & 0b111 {
             0 => Kind::Closed,
@@ -71,6 +72,12 @@ impl Word {
     /// Returns the first word of the next epoch.
     pub(super) fn next(self, kind: Kind) -> Self {
         Self::new(self.epoch() + 1, kind, 0)
+    }
+
+    /// Tells whether everything is admitted, counted or not.
+    #[inline]
+    pub(super) const fn is_closed(self) -> bool {
+        matches!(self.kind(), Kind::Closed | Kind::ForcedClosed)
     }
 
     /// Tells whether results of `epoch` still count towards tripping.
@@ -103,6 +110,7 @@ impl AtomicWord {
     }
 
     /// Acquire: whoever sees an epoch sees the deadlines that were published before it.
+    #[inline]
     pub(super) fn load(&self) -> Word {
         Word(self.0.load(Ordering::Acquire))
     }
