@@ -13,7 +13,7 @@ use clock::Clock;
 use poise::core::policy::RoundRobin;
 use poise::core::{
     AtCapacity, Backend, Candidate, Exclusion, InFlight, Limited, LoadMetric, LoadTracker, Now, Outcome,
-    PeakEwma, PickError, Policy, Tracked, ZeroLimit,
+    PeakEwma, PickError, Policy, Selection, Tracked, ZeroLimit,
 };
 use poise::health::{
     CircuitConfig, Completion, FixedLimit, GradientConfig, GradientConfigError, GradientLimit, HealthChecked,
@@ -76,7 +76,9 @@ fn a_fixed_limit_stays_whatever_the_outcomes() {
         let held = [limit.try_acquire(&now).unwrap(), limit.try_acquire(&now).unwrap()];
         assert_eq!(limit.try_acquire(&now).unwrap_err(), AtCapacity);
         assert!(limit.is_full() && limit.has_limit());
-        held.into_iter().for_each(|attempt| attempt.complete(outcome, &now));
+        for attempt in held {
+            attempt.complete(outcome, &now);
+        }
         assert_eq!((limit.in_flight(), limit.limit()), (0, 2));
     }
     assert_eq!(FixedLimit::new(0).unwrap_err(), ZeroLimit);
@@ -201,7 +203,7 @@ fn a_full_member_is_excluded_for_capacity_and_passed_over() {
     let members = [member("a"), member("b")];
     let held = Tracked::start(members[0].load(), &now).unwrap();
     assert_eq!(members[0].exclusions(&now), Exclusion::Capacity.into());
-    assert_eq!(RoundRobin::starting_at(0).pick(&members, &()).map(|it| it.index()), Ok(1));
+    assert_eq!(RoundRobin::starting_at(0).pick(&members, &()).map(Selection::index), Ok(1));
     let other = Tracked::start(members[1].load(), &now).unwrap();
     let Err(PickError::NoEligible(counts)) = RoundRobin::new().pick(&members, &()) else {
         panic!("both are full")

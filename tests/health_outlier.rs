@@ -149,7 +149,7 @@ fn extreme_counts_are_judged_as_others() {
     assert_eq!(ranked(OutlierDetector::default(), &samples), [9]);
     assert_eq!(OutlierSample::new(7, 3), OutlierSample::new(3, 3), "no more succeed than there are");
     assert!(OutlierDetector::default().rank(&[]).is_empty());
-    assert!(OutlierDetector::default().rank(&vec![OutlierSample::default(); 10]).is_empty());
+    assert!(OutlierDetector::default().rank(&[OutlierSample::default(); 10]).is_empty());
     let all = vec![OutlierSample::new(0, u64::MAX); 3];
     assert_eq!(ranked(OutlierDetector::default(), &all), [0, 1, 2]);
 }

@@ -74,7 +74,6 @@ fn capped(counts: OutcomeCounts, cap: f64) -> OutcomeCounts {
 
 #[test]
 fn the_window_agrees_with_its_model() {
-    #[expect(clippy::needless_pass_by_value, reason = "what quickcheck generates is owned")]
     fn property(count: u8, events: Vec<(u8, u8)>) -> bool {
         let count = 16 + u32::from(count) / 2;
         let (clock, window, mut model) = (Clock::new(), window(count), Model::default());
@@ -97,7 +96,7 @@ fn the_window_agrees_with_its_model() {
         }
         true
     }
-    quickcheck::QuickCheck::new().tests(3_000).quickcheck(property as fn(u8, Vec<(u8, u8)>) -> bool);
+    quickcheck::QuickCheck::new().tests(1_000).quickcheck(property as fn(u8, Vec<(u8, u8)>) -> bool);
 }
 
 fn at(clock: Clock, slice: i64) -> Now {
@@ -111,7 +110,7 @@ fn an_outcome_counts_until_its_age_is_over() {
     let clock = Clock::new();
     let window = OutcomeWindow::default();
     window.record(Outcome::Failure, &clock.at(Duration::ZERO));
-    let nearly = Duration::from_secs(10) - SLICE;
+    let nearly = SLICE * 15;
     assert_eq!(window.counts(&clock.at(nearly)).failures(), 1);
     assert_eq!(window.counts(&clock.at(Duration::from_secs(10))).failures(), 0);
 }

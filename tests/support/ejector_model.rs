@@ -84,6 +84,7 @@ enum State {
 
 /// What is known of a member.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a model keeps each fact by itself")]
 struct Member {
     state: State,
     slot: bool,
