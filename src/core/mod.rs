@@ -26,6 +26,8 @@ mod limited;
 mod load;
 mod now;
 mod outcome;
+#[cfg(any(feature = "health", feature = "tower", all(feature = "tokio", feature = "discovery")))]
+pub(crate) mod part;
 mod phase;
 pub mod policy;
 mod prepared;

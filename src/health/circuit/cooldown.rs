@@ -5,6 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::core::Outcome;
+use crate::core::part::part;
 
 use super::CircuitConfig;
 
@@ -60,9 +61,4 @@ impl Cooldown {
         // A cooldown of nothing would be none.
         (low + part(high.saturating_sub(low), self.rng.f64())).max(Duration::from_nanos(1))
     }
-}
-
-/// Multiplies by a fraction from 0 to 1, never above the whole, whatever the rounding.
-fn part(whole: Duration, fraction: f64) -> Duration {
-    Duration::try_from_secs_f64(whole.as_secs_f64() * fraction).unwrap_or(whole).min(whole)
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use super::Refresh;
+use crate::core::part::part;
 
 /// A pause of nothing would be none, and leave the runtime no turn.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -81,9 +82,4 @@ impl Schedule {
         let low = self.config.interval.saturating_sub(reach);
         low.saturating_add(part(reach.saturating_mul(2), self.rng.f64())).max(SHORTEST_PAUSE)
     }
-}
-
-/// Multiplies by a fraction from 0 to 1, never above the whole, whatever the rounding.
-fn part(whole: Duration, fraction: f64) -> Duration {
-    Duration::try_from_secs_f64(whole.as_secs_f64() * fraction).unwrap_or(whole).min(whole)
 }
