@@ -7,7 +7,6 @@ use crate::discovery::Revision;
 /// [`retained`](Self::retained), [`added`](Self::added) and [`rebuilt`](Self::rebuilt) together are the members of the
 /// snapshot; those that [drain](Self::draining) are counted among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "it says what the snapshot changed"]
 pub struct ReconcileReport {
     pub(super) revision: Revision,
     pub(super) retained: usize,
