@@ -3,6 +3,8 @@
 
 #[path = "support/fleet.rs"]
 mod fleet;
+#[path = "support/following.rs"]
+mod following;
 #[path = "support/pool_policies.rs"]
 mod pool_policies;
 #[path = "support/script.rs"]
@@ -27,38 +29,12 @@ use poise::tower::{Balance, DiscoveryBalance, Endpoint, ReconcileError, in_fligh
 use tower_service::Service;
 
 use self::fleet::{Fleet, add, fleet, remove, set_status};
+use self::following::{Following, following, state};
 use self::pool_policies::{Mood, Moody, TWINS};
 use self::script::{Readiness, Script};
 use self::standing::{ask, is_ready, poll_ready, who};
 use self::wakes::Wakes;
 use self::workshop::{CannotBuild, Mishap, Workshop};
-
-type Following<P = RoundRobin> = DiscoveryBalance<&'static str, Script, Workshop, P>;
-
-fn following<const N: usize>(names: [&'static str; N]) -> (Fleet, [Script; N], Workshop, Following) {
-    let (directory, scripts) = fleet(names);
-    let workshop = Workshop::default();
-    let balance = DiscoveryBalance::new(RoundRobin::starting_at(0), workshop.clone());
-    (directory, scripts, workshop, balance)
-}
-
-/// Everything that a failed snapshot must leave alone.
-#[derive(Debug, PartialEq)]
-struct State {
-    revision: Revision,
-    /// Name, reservation, quarantine, load and status, in their order.
-    endpoints: Vec<(&'static str, bool, bool, u64, Status)>,
-}
-
-fn state<P>(balance: &Following<P>) -> State {
-    let endpoints = balance.balance().endpoints().iter().map(|endpoint| {
-        let candidate = endpoint.candidate();
-        let in_flight = endpoint.tracker().current();
-        let status = candidate.attributes().status();
-        (*candidate.key(), endpoint.is_reserved(), endpoint.is_quarantined(), in_flight, status)
-    });
-    State { revision: balance.revision(), endpoints: endpoints.collect() }
-}
 
 /// Makes a balance of `a`, which has work in flight, `b`, which holds a reservation, and `c`, which is quarantined.
 fn busy() -> (Fleet, [Script; 3], Workshop, Following<Moody<RoundRobin>>, impl Future) {
