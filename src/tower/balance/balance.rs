@@ -178,7 +178,7 @@ impl<C: Candidate, S, L: LoadTracker, P, X, O> Balance<C, S, L, P, X, O> {
         C::Id: PartialEq,
     {
         let position = self.position(id)?;
-        let endpoint = self.pool.endpoints.remove(position);
+        let mut endpoint = self.pool.endpoints.remove(position);
         endpoint.leave();
         self.pool.place();
         Some(endpoint)

@@ -127,8 +127,12 @@ impl<C, S, L> Endpoint<C, S, L> {
     }
 
     /// Forgets the pool that it belonged to.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave(&mut self) {
         self.signal().leave();
+        // Nobody hears of it from now on, so another pool has to ask.
+        if self.readiness == Readiness::Pending {
+            self.readiness = Readiness::Idle;
+        }
     }
 
     pub(super) fn signal(&self) -> &Arc<Signal> {

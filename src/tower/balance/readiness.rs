@@ -139,17 +139,16 @@ impl<C: Candidate, S, L: LoadTracker> Pool<C, S, L> {
         O: ReadinessObserver<C::Id, S::Error>,
     {
         while let Some(position) = self.due.pop() {
-            match self.endpoints[position].readiness() {
-                Readiness::Pending => {}
-                Readiness::Idle => {
-                    self.look_at(position, now);
-                    if self.parked.contains(position) {
-                        continue;
-                    }
-                }
-                Readiness::Reserved | Readiness::Quarantined { .. } => continue,
+            let endpoint = &mut self.endpoints[position];
+            if matches!(endpoint.readiness(), Readiness::Reserved | Readiness::Quarantined { .. }) {
+                continue;
             }
-            self.poll_endpoint(position, None, observer);
+            // Also one that was pending: it may be excluded by now.
+            endpoint.set_readiness(Readiness::Idle);
+            self.look_at(position, now);
+            if !self.parked.contains(position) {
+                self.poll_endpoint(position, None, observer);
+            }
         }
     }
 

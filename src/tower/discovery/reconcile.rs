@@ -211,7 +211,10 @@ impl<K, B, S, L: LoadTracker> Assembled<K, B, S, L> {
         let is_new = self.before.iter().map(Option::is_none);
         balance.commit(self.members, is_new, prepared);
         // All is in effect by now, whatever destructors do.
-        discard(self.left.into_iter().flatten().inspect(Endpoint::leave));
+        discard(self.left.into_iter().flatten().map(|mut endpoint| {
+            endpoint.leave();
+            endpoint
+        }));
         discard(self.before.into_iter().flatten());
     }
 }
