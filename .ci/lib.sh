@@ -35,7 +35,7 @@ tools() {
 # The models run the shipped types on loom's primitives; nothing that needs a runtime takes part.
 models() { # PREEMPTIONS
   RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=$1 \
-    cargo test --release --lib --features discovery,health --target-dir target/loom loom_
+    cargo test --release --lib --features discovery,health,tower --target-dir target/loom loom_
 }
 
 fuzz() { # SECONDS

@@ -1,8 +1,9 @@
 //! What a policy needs to know of a member.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{Attributes, Exclusions, Locality, Now, Status, Weight};
+use super::{Attributes, Changes, Exclusions, Locality, Now, Status, Weight};
 
 /// Describes one member of the set that a policy chooses from.
 ///
@@ -102,6 +103,22 @@ pub trait Candidate {
         self.exclusions(now).is_empty()
     }
 
+    /// Takes the handle to notify after each change of what [`exclusions`](Self::exclusions) says that is not the mere
+    /// passing of time; by default it is dropped.
+    ///
+    /// A pool that has somebody wait for a member hears of its return in this way. A candidate keeps the last handle that
+    /// it was given.
+    fn watch(&self, changes: Changes) {
+        drop(changes);
+    }
+
+    /// Returns the next instant at which [`exclusions`](Self::exclusions) changes although nothing happens, if there is
+    /// one; by default there is none.
+    fn changes_at(&self, now: &Now) -> Option<Instant> {
+        let _ = now;
+        None
+    }
+
     /// Collects status, weight, priority and locality.
     fn attributes(&self) -> Attributes {
         Attributes::default()
@@ -148,6 +165,12 @@ macro_rules! delegate_candidate {
             }
             fn is_eligible(&self, now: &Now) -> bool {
                 (**self).is_eligible(now)
+            }
+            fn watch(&self, changes: Changes) {
+                (**self).watch(changes);
+            }
+            fn changes_at(&self, now: &Now) -> Option<Instant> {
+                (**self).changes_at(now)
             }
             fn attributes(&self) -> Attributes {
                 (**self).attributes()

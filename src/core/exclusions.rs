@@ -96,6 +96,10 @@ impl Exclusions {
     /// administrative state and the verdicts of health.
     pub const SLOW: Self = Self(Exclusion::Draining.bit() | Exclusion::Unavailable.bit() | Self::HEALTH.0);
 
+    /// What may have changed since a policy looked at a member of the same pool.
+    #[allow(dead_code, reason = "for whoever dispatches")]
+    pub(crate) const VOLATILE: Self = Self::HEALTH.with_if(Exclusion::Capacity, true);
+
     /// Tells whether there is no reason.
     #[must_use]
     #[inline]

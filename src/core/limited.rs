@@ -1,6 +1,10 @@
 //! A candidate that is passed over while it is full.
 
-use super::{Attributes, Candidate, Exclusion, Exclusions, LoadTracker, Locality, Now, Status, Weight};
+use std::time::Instant;
+
+use super::{
+    Attributes, Candidate, Changes, Exclusion, Exclusions, LoadTracker, Locality, Now, Status, Weight,
+};
 
 /// Excludes a candidate while its load is at a limit, before it is chosen rather than when it refuses.
 ///
@@ -94,6 +98,14 @@ impl<C: Candidate<Load: LoadTracker>> Candidate for Limited<C> {
 
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.candidate.exclusions(now).with_if(Exclusion::Capacity, self.load().is_full())
+    }
+
+    fn watch(&self, changes: Changes) {
+        self.candidate.watch(changes);
+    }
+
+    fn changes_at(&self, now: &Now) -> Option<Instant> {
+        self.candidate.changes_at(now)
     }
 
     fn attributes(&self) -> Attributes {

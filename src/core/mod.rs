@@ -31,7 +31,7 @@ pub mod policy;
 mod prepared;
 mod rng;
 mod selection;
-#[cfg(any(feature = "health", all(feature = "discovery", feature = "tokio")))]
+#[cfg(any(feature = "health", feature = "tower", all(feature = "discovery", feature = "tokio")))]
 pub(crate) mod spread;
 #[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
 pub(crate) mod striped;

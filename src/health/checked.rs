@@ -1,6 +1,8 @@
 //! A candidate with a health signal.
 
-use crate::core::{Attributes, Candidate, Exclusions, Locality, Now, Status, Weight};
+use std::time::Instant;
+
+use crate::core::{Attributes, Candidate, Changes, Exclusions, Locality, Now, Status, Weight};
 
 use super::HealthSignal;
 
@@ -93,6 +95,15 @@ impl<Backend: Candidate, Health: HealthSignal> Candidate for HealthChecked<Backe
 
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.backend.exclusions(now) | self.health.exclusions(now)
+    }
+
+    fn watch(&self, changes: Changes) {
+        self.backend.watch(changes.clone());
+        self.health.watch(changes);
+    }
+
+    fn changes_at(&self, now: &Now) -> Option<Instant> {
+        self.backend.changes_at(now).into_iter().chain(self.health.changes_at(now)).min()
     }
 
     fn attributes(&self) -> Attributes {

@@ -1,38 +1,37 @@
 //! One attempt, from its admission to its end.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
 
 use super::Phase;
-use super::balancer::Endpoint;
-use crate::core::{LoadTracker, Now, Outcome};
-use crate::health::CircuitTicket;
+use crate::core::Outcome;
 
-/// Owns what an attempt holds of its endpoint: the permit of the circuit and the ticket of the load.
+/// Where an attempt gives back what it was issued.
+pub(crate) trait Settle {
+    /// What was issued.
+    type Ticket: Copy;
+
+    /// Takes it back; called once for each attempt, perhaps while a panic unwinds.
+    fn settle(&self, ticket: Self::Ticket, phase: Phase, outcome: Outcome);
+}
+
+/// Owns what an attempt holds of its endpoint.
 ///
 /// It ends exactly once, with an outcome or, when it is dropped, also by a panic, as cancelled.
-pub(crate) struct Attempt<S, R, L: LoadTracker> {
-    endpoint: Arc<Endpoint<S, R, L>>,
-    permit: Option<CircuitTicket>,
-    ticket: L::Ticket,
-    started: Instant,
+pub(crate) struct Attempt<E: Settle> {
+    endpoint: E,
+    ticket: E::Ticket,
     phase: Phase,
     ended: bool,
 }
 
-impl<S, R, L: LoadTracker> Attempt<S, R, L> {
-    /// Takes over a permit and a ticket that were just issued.
-    pub(crate) fn new(
-        endpoint: Arc<Endpoint<S, R, L>>,
-        permit: Option<CircuitTicket>,
-        ticket: L::Ticket,
-        now: &Now,
-    ) -> Self {
-        Self { endpoint, permit, ticket, started: now.instant(), phase: Phase::Readiness, ended: false }
+#[allow(dead_code, reason = "each dispatcher uses its own part")]
+impl<E: Settle> Attempt<E> {
+    /// Takes over what was just issued.
+    pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
+        Self { endpoint, ticket, phase: Phase::Readiness, ended: false }
     }
 
-    pub(crate) fn endpoint(&self) -> &Arc<Endpoint<S, R, L>> {
+    pub(crate) fn endpoint(&self) -> &E {
         &self.endpoint
     }
 
@@ -56,25 +55,22 @@ impl<S, R, L: LoadTracker> Attempt<S, R, L> {
     }
 
     fn settle(&mut self, outcome: Outcome) {
-        if std::mem::replace(&mut self.ended, true) {
-            return;
+        if !std::mem::replace(&mut self.ended, true) {
+            self.endpoint.settle(self.ticket, self.phase, outcome);
         }
-        let now = Now::at(self.endpoint.now());
-        self.endpoint.give_back(self.ticket, outcome, &now);
-        self.endpoint.ended(self.permit, self.phase, outcome, now.since(self.started), &now);
     }
 }
 
-impl<S, R, L: LoadTracker> Drop for Attempt<S, R, L> {
+impl<E: Settle> Drop for Attempt<E> {
     fn drop(&mut self) {
         self.settle(Outcome::Cancelled);
     }
 }
 
-impl<S, R, L: LoadTracker> fmt::Debug for Attempt<S, R, L> {
+impl<E: Settle + fmt::Debug> fmt::Debug for Attempt<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt")
-            .field("endpoint", &self.endpoint.name())
+            .field("endpoint", &self.endpoint)
             .field("phase", &self.phase)
             .finish_non_exhaustive()
     }

@@ -83,19 +83,7 @@ impl BalancerError {
 
 impl fmt::Display for BalancerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            BalancerErrorKind::Undiscovered => f.write_str("the members are not known yet")?,
-            BalancerErrorKind::NoMembers => f.write_str("there are no members")?,
-            BalancerErrorKind::NoEligible(counts) => write!(f, "no member is eligible ({counts})")?,
-            BalancerErrorKind::AtCapacity(counts) => {
-                write!(f, "every eligible member is at capacity ({counts})")?;
-            }
-            BalancerErrorKind::Policy(error) => write!(f, "the policy cannot choose: {error}")?,
-            BalancerErrorKind::InvalidSelection(error) => error.fmt(f)?,
-            BalancerErrorKind::Deadline => f.write_str("the attempt took too long")?,
-            BalancerErrorKind::Endpoint => f.write_str("the endpoint failed")?,
-            BalancerErrorKind::Closed => f.write_str("the balancer is closed")?,
-        }
+        self.kind.fmt(f)?;
         if let (Some(endpoint), Some(phase)) = (&self.endpoint, self.phase) {
             write!(f, " (endpoint {endpoint}, {phase}, attempt {})", self.attempts)?;
         }

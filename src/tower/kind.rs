@@ -1,5 +1,7 @@
 //! What keeps a request from getting a response.
 
+use std::fmt;
+
 use crate::core::{ExclusionCounts, InvalidSelection, PickError};
 
 /// Says what kind of obstacle a request met.
@@ -24,4 +26,20 @@ pub enum BalancerErrorKind {
     Endpoint,
     /// The balancer was closed.
     Closed,
+}
+
+impl fmt::Display for BalancerErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undiscovered => f.write_str("the members are not known yet"),
+            Self::NoMembers => f.write_str("there are no members"),
+            Self::NoEligible(counts) => write!(f, "no member is eligible ({counts})"),
+            Self::AtCapacity(counts) => write!(f, "every eligible member is at capacity ({counts})"),
+            Self::Policy(error) => write!(f, "the policy cannot choose: {error}"),
+            Self::InvalidSelection(error) => error.fmt(f),
+            Self::Deadline => f.write_str("the attempt took too long"),
+            Self::Endpoint => f.write_str("the endpoint failed"),
+            Self::Closed => f.write_str("the balancer is closed"),
+        }
+    }
 }

@@ -1,39 +1,111 @@
 //! Dispatch: any `tower_service::Service` becomes an endpoint.
 //!
-//! With the features `discovery` and `health` beside `tower`, this module has `Balancer`: the service that takes a request,
-//! picks an endpoint, sees the attempt through, and learns from how it ended.
+//! | type | is `Clone` | readiness | for |
+//! |---|---|---|---|
+//! | [`Balance`] | no | reservations that each endpoint keeps; chosen among those that are ready | one owner, services that are not `Clone` |
+//! | `DiscoveryBalance` | no | the same; endpoints follow snapshots when told | a control loop of one's own |
+//! | `StreamingDiscoveryBalance` | no | the same; endpoints follow a stream in `poll_ready` | no task beside |
+//! | `Balancer` | yes | of the one that was chosen, inside the future | most programs |
+//!
+//! The second and third need the feature `discovery`, the last one `discovery` and `health`.
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
-//! clock of theirs; a `Hook` hears what happened; a [`RequestContext`] says by which key a request is routed.
+//! clock of theirs; a [`RequestContext`] says by which key a request is routed; a [`Backoff`] how long to leave alone what
+//! failed; a `Hook` hears what happened.
+//!
+//! # The smallest composition that will do
+//!
+//! Each step adds state, and ways to fail. Take the next one when those of the one before are understood.
+//!
+//! 1. **A fixed set.** Endpoints by hand, a policy, nothing else; the feature `tower` alone.
+//!
+//!    ```
+//!    use poise::core::Backend;
+//!    use poise::core::policy::RoundRobin;
+//!    use poise::tower::{Balance, Endpoint};
+//!
+//!    # let client = |address: &str| address.len();
+//!    let endpoints = ["10.0.0.1:80", "10.0.0.2:80"].map(|address| Endpoint::new(Backend::new(address), client(address)));
+//!    let balance = Balance::new(RoundRobin::new(), endpoints);
+//!    # assert_eq!(balance.len(), 2);
+//!    ```
+//! 2. **A fixed set by load.** The tracker of an endpoint counts for `LeastLoaded` and `PowerOfTwoChoices`; one
+//!    [with a limit](crate::core::InFlight::with_limit) also refuses what is too much.
+//! 3. **A fixed set that heals.** [`Balance::recovering`] tries again who failed to become ready.
+//! 4. **A set that changes.** A `Directory` and a `DiscoveryBalance` that is told to `sync`; or a
+//!    `StreamingDiscoveryBalance`, which follows by itself.
+//! 5. **Health.** As a candidate, `HealthChecked` adds a circuit or a signal to any of the above; your code gives it
+//!    the outcomes. `Balancer` does that, and the rest, by itself.
+//!
+//! A [`Balance`] has one owner. Behind `tower`'s `Buffer` many tasks share it; `Balancer` needs no buffer.
+//!
+//! # Trying again
+//!
+//! A [`Balance`] makes one attempt per request. Before a request is made again, five questions want an answer. `Balancer`
+//! has one for each; around a [`Balance`], whoever tries again answers them.
+//!
+//! | question | [`Balance`] | `Balancer` |
+//! |---|---|---|
+//! | Does the same key go to the same endpoint again? | yes: an affinity policy names the same owner as long as it is ready | no: the next owner of the key |
+//! | Is the endpoint that failed left out? | no; [`amend`](Balance::amend) or a circuit in the candidate can exclude it | yes, under every policy, while another one is eligible |
+//! | Was the first attempt completed or cancelled? | completed if the future gave a result, cancelled if it was dropped | the same; its time limit completes it as a failure |
+//! | Is its capacity back before the next pick? | yes: when the future is ready or dropped, its ticket is back | yes, and its permit |
+//! | Does it take from a shared budget? | none is kept: bring one | yes, from the one of the balancer |
+//!
+//! [`BalanceError::is_retryable`] tells whether a request was certainly handed to nobody. A request that may have had an
+//! effect is tried again only where the caller knows that it can be.
+//!
+//! # Where defaults depart from the letter
+//!
+//! Poise was founded on documents that fix how the first three types behave, and these do so to the letter. Where a default
+//! of this module is another one, or an option leaves the letter, this is the list:
+//!
+//! | letter | here | restored by |
+//! |---|---|---|
+//! | an endpoint that failed to become ready stays away until it is reset | [`Balance`]: the same. `Balancer`: a circuit opens after failures in a row, and closes by itself | not calling [`Balance::recovering`] |
+//! | a snapshot that failed is an error of readiness, once | `StreamingDiscoveryBalance`: the same | not calling `StreamingConfig::report_failures` |
+//! | a snapshot takes effect as a whole or not at all | `DiscoveryBalance`: the same. `Balancer`: a member that cannot be built holds up nobody else, and is tried again | `DiscoveryBalance` |
+//! | an attempt is one attempt | [`Balance`]: the same. `Balancer`: an endpoint that fails to become ready is replaced by another one with the untouched request; attempts after dispatch only with `Builder::retry` | [`Balance`] |
+//! | a factory that panics | is not mentioned there; here it is `ReconcileError::Panicked`, and everything is as it was | resuming the panic where the error arrives |
+//! | a reservation is used as it was found | the chosen service is polled once more before the call, and passed over when its reservation is gone | nothing: a service that keeps its promise of readiness answers one poll more, and no other difference shows |
 
-#[cfg(all(feature = "discovery", feature = "health"))]
 mod attempt;
+mod backoff;
+mod balance;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod balancer;
+mod contain;
 mod context;
+#[cfg(feature = "discovery")]
+mod discovery;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;
-#[cfg(all(feature = "discovery", feature = "health"))]
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
 mod timer;
 
+pub use self::backoff::{Backoff, BackoffError};
+pub use self::balance::{Balance, BalanceError, BalanceFuture, Endpoint, IgnoreFailures, ReadinessObserver};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
     Balancer, BuildError, Builder, Discoverer, Driver, Member, MemberReport, Report, ResponseFuture,
 };
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
+#[cfg(feature = "discovery")]
+pub use self::discovery::{
+    DiscoveryBalance, EndpointFactory, InFlightFactory, ReconcileError, ReconcileReport, StreamEndPolicy,
+    StreamingConfig, StreamingDiscoveryBalance, StreamingError, StreamingFuture, ZeroUpdateBudget,
+    in_flight_factory,
+};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::error::{BalancerError, BoxError, TimedOut};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::hook::{Event, Hook, NoHook};
-#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
 pub use self::timer::Timer;
-#[cfg(all(feature = "discovery", feature = "health"))]
 pub use crate::core::Phase;

@@ -28,6 +28,7 @@ pub(crate) struct Script(Arc<Shared>);
 struct Shared {
     name: &'static str,
     scene: Mutex<Scene>,
+    polls: AtomicUsize,
     calls: AtomicUsize,
     under_way: AtomicUsize,
     readiness_errors: AtomicUsize,
@@ -55,12 +56,17 @@ impl Script {
         Self(Arc::new(Shared {
             name,
             scene: Mutex::new(scene),
+            polls: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
             readiness_errors: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             built: AtomicUsize::new(0),
         }))
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.0.name
     }
 
     pub(crate) fn service(&self) -> Fake {
@@ -89,6 +95,11 @@ impl Script {
     /// Has calls fail, at once or after the latency, while `poll_ready` goes on as before.
     pub(crate) fn refuse(&self, refuses: bool) {
         self.0.scene.lock().unwrap().refuses = refuses;
+    }
+
+    /// Counts how often services were asked whether they are ready.
+    pub(crate) fn polls(&self) -> usize {
+        self.0.polls.load(SeqCst)
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -171,6 +182,7 @@ impl<R: Send + 'static> Service<R> for Fake {
     type Future = Pin<Box<dyn Future<Output = Result<Answer<R>, Refused>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+        self.0.polls.fetch_add(1, SeqCst);
         let mut scene = self.0.scene.lock().unwrap();
         match scene.readiness {
             Readiness::Ready => Poll::Ready(Ok(())),

@@ -4,17 +4,13 @@ use std::sync::Arc;
 
 use super::cluster::Cluster;
 use super::contain::tell;
-use super::endpoint::Endpoint;
+use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::pool::{Member, Pool};
 use crate::core::{
     Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError,
 };
 use crate::sync::lock;
-use crate::tower::attempt::Attempt;
 use crate::tower::{BalancerErrorKind, Event};
-
-/// What may have changed since a policy looked at a member of the same pool.
-const VOLATILE: Exclusions = Exclusions::HEALTH.with_if(Exclusion::Capacity, true);
 
 /// An attempt with the clone of the service that will make it.
 pub(crate) struct Lease<S, R, L: LoadTracker> {
@@ -50,7 +46,7 @@ where
             }
             return Admission::Lost(Exclusion::Capacity.into());
         };
-        let attempt = Attempt::new(Arc::clone(endpoint), permit, ticket, now);
+        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
         endpoint.picked();
         tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
@@ -82,7 +78,7 @@ where
                 },
                 // That may have come about after the policy had looked: no fault of the policy.
                 Err(InvalidSelection::Excluded { exclusions, .. })
-                    if exclusions.without(VOLATILE).is_empty() =>
+                    if exclusions.without(Exclusions::VOLATILE).is_empty() =>
                 {
                     exclusions
                 }

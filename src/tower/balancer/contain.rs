@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+pub(super) use crate::tower::contain::attempt;
 use crate::tower::{Event, Hook, NoHook};
 
 /// Tells `hook`, and goes on if it panics.
@@ -35,10 +36,4 @@ pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce(
         tell(hook, &Event::Contained { what });
     }
     result
-}
-
-/// Runs `code`; a panic in it gives nothing.
-pub(super) fn attempt<T>(code: impl FnOnce() -> T) -> Option<T> {
-    // The callers pass code that borrows only what it reads, so nothing half-changed is seen afterwards.
-    catch_unwind(AssertUnwindSafe(code)).ok()
 }

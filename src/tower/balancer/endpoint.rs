@@ -4,13 +4,25 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::contain::attempt;
+use super::contain::attempt as contained;
 use super::dispatch::Dispatch;
 use crate::core::histogram::Histogram;
 use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
 use crate::health::{CircuitState, CircuitTicket, Completion, HealthSignal, PassiveHealth};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use crate::tower::attempt::{self, Settle};
 use crate::tower::{Event, Phase};
+
+/// An attempt at an endpoint.
+pub(crate) type Attempt<S, R, L> = attempt::Attempt<Arc<Endpoint<S, R, L>>>;
+
+/// What an attempt holds of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted<T> {
+    pub(super) permit: Option<CircuitTicket>,
+    pub(super) ticket: T,
+    pub(super) started: Instant,
+}
 
 /// Joins everything that belongs to one allocation of a backend.
 pub(crate) struct Endpoint<S, R, L: LoadTracker> {
@@ -112,7 +124,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Returns the current time of the cluster.
-    pub(crate) fn now(&self) -> Instant {
+    fn now(&self) -> Instant {
         self.home.now()
     }
 
@@ -147,8 +159,8 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Gives back the ticket of an attempt. The tracker may be the user's, and this may run while a panic unwinds.
-    pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
-        let given_back = attempt(|| {
+    fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        let given_back = contained(|| {
             self.load.responded(ticket, outcome, now);
             self.load.release(ticket, now);
             self.load.has_limit()
@@ -161,7 +173,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Settles an attempt whose load was settled already.
-    pub(crate) fn ended(
+    fn ended(
         &self,
         permit: Option<CircuitTicket>,
         phase: Phase,
@@ -211,6 +223,16 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     pub(super) fn since(&self) -> Instant {
         lock(&self.since).1
+    }
+}
+
+impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
+    type Ticket = Admitted<L::Ticket>;
+
+    fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome) {
+        let now = Now::at(self.now());
+        self.give_back(admitted.ticket, outcome, &now);
+        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now);
     }
 }
 

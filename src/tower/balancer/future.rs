@@ -10,13 +10,12 @@ use pin_project::pin_project;
 use tower_service::Service;
 
 use super::admission::Lease;
-use super::endpoint::Endpoint;
+use super::endpoint::{Attempt, Endpoint};
 use super::handle::Handle;
 use super::limit::Limit;
 use super::readying::{Readying, Tried, Unready};
 use super::waiting::Waiting;
 use crate::core::{LoadTracker, Outcome};
-use crate::tower::attempt::Attempt;
 use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event, Phase, TimedOut};
 
 /// Resolves to the response of the endpoint that took the request.

@@ -39,7 +39,6 @@ mod waiting;
 pub use self::balancer::Balancer;
 pub use self::builder::{BuildError, Builder, Discoverer};
 pub use self::driver::Driver;
-pub(super) use self::endpoint::Endpoint;
 pub use self::future::ResponseFuture;
 pub use self::pool::Member;
 pub use self::report::{MemberReport, Report};

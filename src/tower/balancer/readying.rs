@@ -7,10 +7,9 @@ use tower_service::Service;
 
 use super::admission::Lease;
 use super::dispatch::Dispatch;
-use super::endpoint::Endpoint;
+use super::endpoint::{Attempt, Endpoint};
 use super::waiting::Registration;
 use crate::core::LoadTracker;
-use crate::tower::attempt::Attempt;
 use crate::tower::{BalancerErrorKind, BoxError};
 
 /// The endpoints that a request has tried.

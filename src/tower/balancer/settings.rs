@@ -1,33 +1,13 @@
 //! What the user chose, with the types forgotten.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tower_service::Service;
 
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
-use crate::tower::{Hook, RequestContext, Timer};
-
-/// A timer whose type is forgotten. Only requests with a limit of time pay for it, with one allocation.
-pub(super) trait AnyTimer: Send + Sync {
-    fn now(&self) -> Instant;
-    fn sleep_until(&self, deadline: Instant) -> Sleep;
-}
-
-/// A wait of a timer whose type is forgotten.
-pub(super) type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-impl<T: Timer> AnyTimer for T {
-    fn now(&self) -> Instant {
-        Timer::now(self)
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Box::pin(Timer::sleep_until(self, deadline))
-    }
-}
+pub(super) use crate::tower::timer::{AnyTimer, Sleep};
+use crate::tower::{Hook, RequestContext};
 
 /// A policy together with the context that gives it its keys.
 pub(super) trait Picker<M, R>: Send + Sync {

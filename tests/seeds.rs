@@ -1,0 +1,27 @@
+//! What the crate was founded on: a test for each statement of its founding documents, by subject.
+#![cfg(all(feature = "full", not(loom)))]
+
+#[path = "seeds/discovery.rs"]
+mod discovery;
+#[path = "seeds/dispatch.rs"]
+mod dispatch;
+#[path = "seeds/following.rs"]
+mod following_a_stream;
+#[path = "seeds/reconciliation.rs"]
+mod reconciliation;
+
+#[path = "support/fleet.rs"]
+mod fleet;
+#[path = "support/following.rs"]
+mod following;
+#[path = "support/membership.rs"]
+#[expect(dead_code, reason = "nobody is replaced here")]
+mod membership;
+#[path = "support/script.rs"]
+mod script;
+#[path = "support/standing.rs"]
+mod standing;
+#[path = "support/wakes.rs"]
+mod wakes;
+#[path = "support/workshop.rs"]
+mod workshop;
