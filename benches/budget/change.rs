@@ -12,9 +12,9 @@ use poise::core::policy::{
 use poise::core::{Eligibility, Now, Policy, Prepared, View};
 
 use crate::load::{Weighted, weighted};
-use crate::measure::{median, now};
 use crate::pool::{Column, Key, Node, Pool};
 use crate::rows::home;
+use crate::sampling::{median, now};
 
 const PREPARATIONS: usize = 21;
 const FLIPS: usize = 2_001;

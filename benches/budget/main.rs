@@ -29,6 +29,8 @@ mod measure;
 mod minimum;
 mod pool;
 mod rows;
+#[path = "../support/sampling.rs"]
+mod sampling;
 
 use std::alloc::System;
 use std::process::ExitCode;

@@ -14,9 +14,7 @@ use poise::core::{Eligibility, Locality, Now, Policy, Selection, View};
 use crate::load::{Weigh, in_flight, peak_ewma, weighted};
 use crate::minimum;
 use crate::pool::{Column, Key, Keyed, Node, Pool, ZONES};
-
-/// Does something so many times.
-pub(crate) type Job = Box<dyn Fn(usize) + Sync>;
+use crate::sampling::Job;
 
 /// One policy.
 pub(crate) struct Row {
