@@ -3,10 +3,10 @@ mod rows;
 #[path = "../support/sampling.rs"]
 mod sampling;
 mod work;
-use std::alloc::System;
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use crate::sampling::*;
 use crate::work::Work;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn main() {
@@ -18,8 +18,24 @@ fn main() {
             let pend = rows::pending_requests(&work, size);
             let ewma = rows::peak_ewma(&work, size);
             let buf = rows::buffer(&work, size);
-            let r = interleaved([(&bare, 1), (&min, 1), (&bal, 1), (&pend, 1), (&ewma, 1), (&buf, 1), (&bare, 2), (&min, 2), (&bal, 2), (&buf, 2)]);
-            println!("{n} {size} {:?} alloc {} {}", r.map(|x| x.round()), allocations(ALLOCATOR, &bal), allocations(ALLOCATOR, &buf));
+            let r = interleaved([
+                (&bare, 1),
+                (&min, 1),
+                (&bal, 1),
+                (&pend, 1),
+                (&ewma, 1),
+                (&buf, 1),
+                (&bare, 2),
+                (&min, 2),
+                (&bal, 2),
+                (&buf, 2),
+            ]);
+            println!(
+                "{n} {size} {:?} alloc {} {}",
+                r.map(|x| x.round()),
+                allocations(ALLOCATOR, &bal),
+                allocations(ALLOCATOR, &buf)
+            );
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::Phase;
 use super::balancer::Endpoint;
+use super::completion::Answered;
 use crate::core::{LoadTracker, Now, Outcome};
 use crate::health::CircuitTicket;
 
@@ -53,6 +54,14 @@ impl<S, R, L: LoadTracker> Attempt<S, R, L> {
     /// Ends the attempt as failed; dropping it afterwards does nothing.
     pub(crate) fn charge(&mut self) {
         self.settle(Outcome::Failure);
+    }
+
+    /// Ends the part of the attempt that lasts until the head of its response.
+    pub(crate) fn answered(mut self, outcome: Outcome) -> Answered<S, R, L> {
+        self.ended = true;
+        let now = Now::at(self.endpoint.now());
+        let head = (outcome, now.since(self.started));
+        Answered::new(Arc::clone(&self.endpoint), self.permit, self.ticket, head, &now)
     }
 
     fn settle(&mut self, outcome: Outcome) {

@@ -9,12 +9,20 @@
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod attempt;
 #[cfg(all(feature = "discovery", feature = "health"))]
+mod backoff;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod balancer;
+#[cfg(all(feature = "discovery", feature = "health"))]
+mod completion;
 mod context;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
 #[cfg(all(feature = "discovery", feature = "health"))]
+mod hedge;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;
+#[cfg(all(feature = "discovery", feature = "health"))]
+mod idempotent;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
@@ -22,14 +30,23 @@ mod retry;
 mod timer;
 
 #[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::backoff::Backoff;
+#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
-    Balancer, BuildError, Builder, Discoverer, Driver, Member, MemberReport, Report, ResponseFuture,
+    Balancer, BuildError, Builder, Discoverer, Driver, GuardedBalancer, GuardedFuture, Member, MemberReport,
+    RepeatReport, Report, ResponseFuture,
 };
+#[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::completion::ResponseGuard;
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::error::{BalancerError, BoxError, TimedOut};
 #[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::hedge::{Hedge, HedgeError};
+#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::hook::{Event, Hook, NoHook};
+#[cfg(all(feature = "discovery", feature = "health"))]
+pub use self::idempotent::Idempotent;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]

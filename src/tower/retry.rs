@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use super::Backoff;
+use crate::core::Outcome;
+
 /// A token, in millionths.
 const TOKEN: u64 = 1_000_000;
 /// Into how many parts the window of a budget is divided.
@@ -16,10 +19,13 @@ const PARTS: usize = 10;
 ///
 /// | setting | range | default |
 /// |---|---|---|
-/// | attempts, with the first | 1 and more | 2 |
-/// | budget | | [`RetryBudget::new`] |
+/// | attempts, with the first | 1 and more | |
+/// | [`with_budget`](Self::with_budget) | | [`RetryBudget::new`] |
+/// | [`with_backoff`](Self::with_backoff) | | none: another endpoint is asked at once |
+/// | [`with_retry_after_cap`](Self::with_retry_after_cap) | | 1 s |
 ///
 /// Only the user knows whether a request may be sent twice, so nothing is retried unless this is given.
+/// [`Builder::idempotent`](super::Builder::idempotent) says which requests it is given for.
 ///
 /// ```
 /// use poise::tower::Retry;
@@ -32,6 +38,8 @@ const PARTS: usize = 10;
 pub struct Retry {
     attempts: u32,
     budget: RetryBudget,
+    backoff: Option<Backoff>,
+    retry_after_cap: Duration,
 }
 
 impl Retry {
@@ -44,7 +52,12 @@ impl Retry {
         if attempts == 0 {
             return Err(RetryError::NoAttempts);
         }
-        Ok(Self { attempts, budget: RetryBudget::new() })
+        Ok(Self { attempts, ..Self::never() })
+    }
+
+    pub(crate) fn never() -> Self {
+        let retry_after_cap = Duration::from_secs(1);
+        Self { attempts: 1, budget: RetryBudget::new(), backoff: None, retry_after_cap }
     }
 
     /// Sets the budget.
@@ -53,12 +66,35 @@ impl Retry {
         Self { budget, ..self }
     }
 
+    /// Waits before each retry. What the attempt held has been given back by then, and the token of the budget is taken.
+    #[must_use]
+    pub fn with_backoff(self, backoff: Backoff) -> Self {
+        Self { backoff: Some(backoff), ..self }
+    }
+
+    /// Sets for how long a retry waits at most because an overloaded endpoint asked for it, by the `retry_after` of
+    /// [`Outcome::Overload`]. The back-off comes on top, so that those who were asked alike do not come back together. Zero
+    /// waits for no endpoint's sake: the retry goes to another one, as long as there is one.
+    #[must_use]
+    pub fn with_retry_after_cap(self, cap: Duration) -> Self {
+        Self { retry_after_cap: cap, ..self }
+    }
+
     pub(crate) fn max_attempts(&self) -> u32 {
         self.attempts
     }
 
-    pub(crate) fn into_budget(self) -> RetryBudget {
-        self.budget
+    pub(crate) fn budget(&self) -> &RetryBudget {
+        &self.budget
+    }
+
+    /// Returns how long to wait before the retry with this number, after an attempt with this outcome.
+    pub(crate) fn wait(&self, retry: u32, outcome: Outcome) -> Duration {
+        let asked = match outcome {
+            Outcome::Overload { retry_after: Some(asked) } => asked.min(self.retry_after_cap),
+            _ => Duration::ZERO,
+        };
+        asked.saturating_add(self.backoff.as_ref().map_or(Duration::ZERO, |backoff| backoff.draw(retry)))
     }
 }
 
@@ -217,12 +253,15 @@ pub enum RetryError {
     NoAttempts,
     /// A ratio that is not a number from 0 to 1,000.
     Ratio,
+    /// A back-off that starts at zero, or beyond its cap.
+    Backoff,
 }
 
 impl fmt::Display for RetryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoAttempts => "a request needs at least one attempt",
+            Self::Backoff => "the base of a back-off must be above zero and within its cap",
             Self::Ratio => "the ratio of a retry budget must be a number from 0 to 1000",
         })
     }

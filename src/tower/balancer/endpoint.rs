@@ -146,14 +146,35 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.statistics.picks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives back the ticket of an attempt. The tracker may be the user's, and this may run while a panic unwinds.
+    /// Tells the load how an attempt ended, and gives its ticket back.
     pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
-        let given_back = attempt(|| {
-            self.load.responded(ticket, outcome, now);
-            self.load.release(ticket, now);
-            self.load.has_limit()
+        self.track(|load| {
+            load.responded(ticket, outcome, now);
+            load.release(ticket, now);
+            load.has_limit()
         });
-        match given_back {
+    }
+
+    /// Tells the load how an attempt ended that still holds its ticket.
+    pub(crate) fn respond(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        self.track(|load| {
+            load.responded(ticket, outcome, now);
+            false
+        });
+    }
+
+    /// Gives back the ticket of an attempt of which the load was told how it ended.
+    pub(crate) fn release(&self, ticket: L::Ticket, now: &Now) {
+        self.track(|load| {
+            load.release(ticket, now);
+            load.has_limit()
+        });
+    }
+
+    /// Runs code of the tracker, which answers whether a place may have come free. The tracker may be the user's, and this
+    /// may run while a panic unwinds.
+    fn track(&self, code: impl FnOnce(&L) -> bool) {
+        match attempt(|| code(&self.load)) {
             Some(true) => self.home.place_freed(),
             Some(false) => {}
             None => self.home.tell(&Event::Contained { what: "load" }),
@@ -171,16 +192,23 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     ) {
         self.statistics.ended(outcome, elapsed);
         let endpoint = &*self.name;
-        self.home.tell(&Event::Ended { endpoint, phase, outcome, elapsed });
-        if let (Some(circuit), Some(permit)) = (&self.circuit, permit) {
-            match circuit.settle(permit, outcome, now) {
-                Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
-                Completion::Closed => {
-                    self.home.reseed(self, now);
-                    self.home.tell(&Event::Recovered { endpoint });
-                }
-                _ => {}
+        self.home.ended(endpoint, phase, outcome, elapsed);
+        if let Some(permit) = permit {
+            self.settle(permit, outcome, now);
+        }
+    }
+
+    /// Tells the circuit how an attempt ended.
+    pub(crate) fn settle(&self, permit: CircuitTicket, outcome: Outcome, now: &Now) {
+        let Some(circuit) = &self.circuit else { return };
+        let endpoint = &*self.name;
+        match circuit.settle(permit, outcome, now) {
+            Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
+            Completion::Closed => {
+                self.home.reseed(self, now);
+                self.home.tell(&Event::Recovered { endpoint });
             }
+            _ => {}
         }
     }
 

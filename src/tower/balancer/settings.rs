@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tower_service::Service;
 
+use super::repeats::Repeats;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 use crate::tower::{Hook, RequestContext, Timer};
 
@@ -86,13 +87,6 @@ impl<S, R> Classify<S, R> for ClassifyByResult {
     }
 }
 
-/// How requests are tried again.
-pub(super) struct Retries<R> {
-    pub(super) max_attempts: u32,
-    /// Only who asks for retries needs requests that can be cloned.
-    pub(super) clone: fn(&R) -> R,
-}
-
 /// Everything that a cluster is told once.
 pub(super) struct Settings<M, S, R> {
     pub(super) picker: Box<dyn Picker<M, R>>,
@@ -101,5 +95,5 @@ pub(super) struct Settings<M, S, R> {
     pub(super) hook: Arc<dyn Hook>,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
-    pub(super) retries: Option<Retries<R>>,
+    pub(super) repeats: Option<Repeats<R>>,
 }
