@@ -67,7 +67,7 @@ fn assert_heard_each(recorder: &Recorder) {
         heard.fail_fast_ended(),
         heard.panics(),
     ];
-    assert_eq!(all, [1; 11], "each kind of event is counted once, under its own name");
+    assert_eq!(all, [1; 14], "each kind of event is counted once, under its own name");
 }
 
 #[test]

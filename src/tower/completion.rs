@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Phase;
-use super::attempt::Attempt;
 use super::balancer::Endpoint;
 use crate::core::{LoadTracker, Now, Outcome};
 use crate::health::CircuitTicket;
@@ -28,14 +27,13 @@ pub struct ResponseGuard {
 
 impl ResponseGuard {
     /// Keeps an attempt open that was answered, or nothing if it has ended.
-    pub(crate) fn new<S, R, L>(answered: Option<(Attempt<S, R, L>, Outcome)>) -> Self
+    pub(crate) fn new<S, R, L>(answered: Option<Box<Answered<S, R, L>>>) -> Self
     where
         S: Send + Sync + 'static,
         R: Send + 'static,
         L: LoadTracker<Ticket: Send + 'static> + Send + Sync + 'static,
     {
-        let open = answered.map(|(attempt, outcome)| Box::new(attempt.answered(outcome)) as Box<dyn Open>);
-        Self { open }
+        Self { open: answered.map(|answered| answered as Box<dyn Open>) }
     }
 
     /// Ends the attempt: with a success when the response came to its end, with a failure when it broke off.

@@ -52,7 +52,9 @@ where
         };
         let attempt = Attempt::new(Arc::clone(endpoint), permit, ticket, now);
         endpoint.picked();
-        tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        if self.settings.is_heard {
+            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        }
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
     }
 

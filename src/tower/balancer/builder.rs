@@ -15,7 +15,7 @@ use super::driver::{Driver, Driving};
 use super::pool::Member;
 use super::reconcile::{ServiceFactory, Workshop};
 use super::repeats::Repeating;
-use super::settings::{AnyTimer, Classify, ClassifyBy, ClassifyByResult, KeyedPolicy, Settings};
+use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
 use crate::core::policy::PowerOfTwoChoices;
 use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
 use crate::discovery::SnapshotReader;
@@ -72,7 +72,7 @@ impl Discoverer {
             rest: Rest {
                 reader,
                 service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
-                classifier: Box::new(ClassifyByResult),
+                classifier: None,
                 timer: None,
                 hooks: Vec::new(),
                 circuit: default_circuit(),
@@ -120,7 +120,7 @@ pub struct Builder<K, B, S, R, L, P, X> {
 struct Rest<K, B, S, R> {
     reader: SnapshotReader<K, B>,
     service: Box<ServiceFactory<K, B, S>>,
-    classifier: Box<dyn Classify<S, R>>,
+    classifier: Option<Box<dyn Classify<S, R>>>,
     timer: Option<Arc<dyn AnyTimer>>,
     hooks: Vec<Arc<dyn Hook>>,
     circuit: Option<CircuitConfig>,
@@ -186,7 +186,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     where
         S: Service<R>,
     {
-        self.rest.classifier = Box::new(ClassifyBy(classify));
+        self.rest.classifier = Some(Box::new(ClassifyBy(classify)));
         self
     }
 
@@ -342,9 +342,11 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         } = self.rest;
         let timer = timer.ok_or(BuildError::NoTimer)?;
         let repeats = repeating.into_repeats(timer.now());
+        let is_heard = !hooks.is_empty();
         let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
-        let settings = Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, repeats };
+        let settings =
+            Settings { picker, classifier, timer, hook, is_heard, attempt_timeout, fail_fast, repeats };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let workshop = Workshop { service, load: self.load, circuit };
         let driving = Driving::start(Arc::clone(&cluster), workshop, &reader);

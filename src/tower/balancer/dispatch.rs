@@ -101,8 +101,9 @@ where
     where
         S: Service<R>,
     {
+        let Some(classifier) = &self.settings.classifier else { return Outcome::of(answer) };
         // Whoever cannot say how it went says nothing.
-        contain(&*self.settings.hook, "classifier", || self.settings.classifier.classify(answer))
+        contain(&*self.settings.hook, "classifier", || classifier.classify(answer))
             .unwrap_or(Outcome::Cancelled)
     }
 
@@ -118,7 +119,9 @@ where
         if let Some(repeats) = &self.settings.repeats {
             repeats.time(outcome, elapsed);
         }
-        tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
+        if self.settings.is_heard {
+            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
+        }
     }
 
     fn spare(&self, request: &R) -> Option<(R, bool)> {

@@ -30,7 +30,6 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
 /// What has happened at an endpoint so far.
 pub(super) struct Statistics {
     pub(super) picks: AtomicU64,
-    pub(super) successes: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) overloads: AtomicU64,
     pub(super) cancelled: AtomicU64,
@@ -42,7 +41,6 @@ impl Statistics {
     fn new() -> Self {
         Self {
             picks: AtomicU64::new(0),
-            successes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
@@ -52,13 +50,16 @@ impl Statistics {
 
     fn ended(&self, outcome: Outcome, elapsed: Duration) {
         let counter = match outcome {
-            Outcome::Success => &self.successes,
-            Outcome::Failure => &self.failures,
-            Outcome::Overload { .. } => &self.overloads,
-            Outcome::Cancelled => &self.cancelled,
+            // What was answered and did not fail.
+            Outcome::Success => None,
+            Outcome::Failure => Some(&self.failures),
+            Outcome::Overload { .. } => Some(&self.overloads),
+            Outcome::Cancelled => Some(&self.cancelled),
         };
-        // Statistics: no ordering.
-        counter.fetch_add(1, Ordering::Relaxed);
+        if let Some(counter) = counter {
+            // Statistics: no ordering.
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
         if outcome != Outcome::Cancelled {
             self.latency.record(elapsed);
         }

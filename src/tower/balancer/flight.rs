@@ -13,6 +13,7 @@ use super::limit::Limit;
 use super::readying::{Progress, Readying, Unready};
 use crate::core::{LoadTracker, Outcome};
 use crate::tower::attempt::Attempt;
+use crate::tower::completion::Answered;
 use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Phase, TimedOut};
 
 /// Makes an endpoint ready, calls it, and sees how it ends.
@@ -39,18 +40,18 @@ enum Stage<S: Service<R>, R, L: LoadTracker> {
 
 /// What an attempt comes to.
 pub(super) enum Landing<S: Service<R>, R, L: LoadTracker> {
+    /// A good answer.
     Answered(Answer<S, R, L>),
     /// An error that is no fault of the endpoint: the last word.
     Refused(BalancerError),
     Lost(Loss<S, R, L>),
 }
 
-/// A good answer. The attempt has not ended yet: that is for who takes the answer.
+/// The answer of an endpoint.
 pub(super) struct Answer<S: Service<R>, R, L: LoadTracker> {
     pub(super) response: S::Response,
-    /// The attempt that was answered, and how it counts. None when it ended as a failure before the answer became the last
-    /// word.
-    pub(super) open: Option<(Attempt<S, R, L>, Outcome)>,
+    /// What the attempt still holds, when attempts are to last until responses end.
+    pub(super) open: Option<Box<Answered<S, R, L>>>,
 }
 
 /// A failed attempt, which has ended.
@@ -166,36 +167,41 @@ where
             landed_before()
         };
         Poll::Ready(match answer {
-            Some(answer) => conclude(attempt, answer, progress.made),
+            Some(answer) => conclude(attempt, answer, progress),
             None => too_late(attempt, None, progress.made),
         })
     }
 }
 
-/// Classifies an answer, and ends the attempt if it failed.
+/// Classifies an answer, and ends the attempt unless it is to last until the response ends.
 fn conclude<S, R, L>(
     attempt: Attempt<S, R, L>,
     answer: Result<S::Response, S::Error>,
-    made: u32,
+    progress: &Progress<S, R, L>,
 ) -> Landing<S, R, L>
 where
     S: Service<R, Error: Into<BoxError>>,
     L: LoadTracker,
 {
     let outcome = attempt.endpoint().home().classify(answer.as_ref());
-    let response = match answer {
+    let failure = match answer {
         Ok(response) if !outcome.is_error() => {
-            return Landing::Answered(Answer { response, open: Some((attempt, outcome)) });
+            let open = if progress.keeps_open {
+                Some(Box::new(attempt.answered(outcome)))
+            } else {
+                attempt.end(outcome);
+                None
+            };
+            return Landing::Answered(Answer { response, open });
         }
-        Ok(response) => Ok(response),
-        Err(source) => Err(source),
+        failure => failure,
     };
     let endpoint = Arc::clone(attempt.endpoint());
     attempt.end(outcome);
-    let failure = match response {
+    let failure = match failure {
         Ok(response) => Failure::Answered(response),
         Err(source) => {
-            let error = BalancerError::new(BalancerErrorKind::Endpoint, made)
+            let error = BalancerError::new(BalancerErrorKind::Endpoint, progress.made)
                 .at(Arc::clone(endpoint.name()), Phase::Call)
                 .caused_by(source.into());
             if !outcome.is_error() {

@@ -90,7 +90,13 @@ where
         Self { state, spare, progress, hedging }
     }
 
-    /// As [`poll`](Future::poll), with the attempt that was answered, which the caller is to end.
+    /// Has the attempt that is answered last until the response ends.
+    pub(super) fn keep_open(mut self) -> Self {
+        self.progress.keeps_open = true;
+        self
+    }
+
+    /// As [`poll`](Future::poll), with what the attempt still holds.
     pub(super) fn poll_answer(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -205,11 +211,7 @@ where
     ///
     /// When it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Answer { response, open } = ready!(self.poll_answer(cx))?;
-        if let Some((attempt, outcome)) = open {
-            attempt.end(outcome);
-        }
-        Poll::Ready(Ok(response))
+        self.poll_answer(cx).map_ok(|answer| answer.response)
     }
 }
 

@@ -105,7 +105,7 @@ where
     where
         S: Service<R, Error: Into<BoxError>>,
     {
-        GuardedFuture { response: self.balancer.send(request), hook: Arc::clone(&self.hook) }
+        GuardedFuture { response: self.balancer.send(request).keep_open(), hook: Arc::clone(&self.hook) }
     }
 
     /// Returns the balancer without the hook.

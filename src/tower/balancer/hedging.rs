@@ -63,10 +63,9 @@ where
                 Poll::Pending
             }
             landing => {
-                if let Landing::Answered(answer) = &landing
-                    && let Some((attempt, _)) = &answer.open
-                {
-                    attempt.endpoint().home().hedge_won();
+                // Where it was sent first.
+                if let (Landing::Answered(_), Some(endpoint)) = (&landing, progress.tried.last()) {
+                    endpoint.home().hedge_won();
                 }
                 Poll::Ready(landing)
             }

@@ -23,11 +23,13 @@ pub(super) struct Progress<S, R, L: LoadTracker> {
     pub(super) made: u32,
     /// Whether a service has had the request.
     pub(super) handed: bool,
+    /// Whether the attempt that is answered is to last until the response ends.
+    pub(super) keeps_open: bool,
 }
 
 impl<S, R, L: LoadTracker> Progress<S, R, L> {
     pub(super) const fn new() -> Self {
-        Self { tried: Vec::new(), sent: 0, made: 0, handed: false }
+        Self { tried: Vec::new(), sent: 0, made: 0, handed: false, keeps_open: false }
     }
 }
 

@@ -126,15 +126,12 @@ impl MemberReport {
         let endpoint = member.endpoint();
         let statistics = endpoint.statistics();
         // Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
-        let [successes, failures, overloads, cancelled, picks] = [
-            &statistics.successes,
-            &statistics.failures,
-            &statistics.overloads,
-            &statistics.cancelled,
-            &statistics.picks,
-        ]
-        .map(|counter| counter.load(Ordering::Acquire));
         let latency: Vec<u64> = statistics.latency.counts().collect();
+        let [failures, overloads, cancelled, picks] =
+            [&statistics.failures, &statistics.overloads, &statistics.cancelled, &statistics.picks]
+                .map(|counter| counter.load(Ordering::Acquire));
+        let answered = latency.iter().fold(0_u64, |answered, count| answered.saturating_add(*count));
+        let successes = answered.saturating_sub(failures.saturating_add(overloads));
         Self {
             endpoint: Arc::clone(endpoint.name()),
             status: member.status(),

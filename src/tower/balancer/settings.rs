@@ -75,24 +75,15 @@ where
     }
 }
 
-/// Classifies in the plain way: `Ok` is a success.
-pub(super) struct ClassifyByResult;
-
-impl<S, R> Classify<S, R> for ClassifyByResult {
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
-    where
-        S: Service<R>,
-    {
-        Outcome::of(answer)
-    }
-}
-
 /// Everything that a cluster is told once.
 pub(super) struct Settings<M, S, R> {
     pub(super) picker: Box<dyn Picker<M, R>>,
-    pub(super) classifier: Box<dyn Classify<S, R>>,
+    /// None classifies in the plain way.
+    pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
     pub(super) timer: Arc<dyn AnyTimer>,
     pub(super) hook: Arc<dyn Hook>,
+    /// Whether anybody hears the hook.
+    pub(super) is_heard: bool,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
     pub(super) repeats: Option<Repeats<R>>,
