@@ -16,6 +16,7 @@ use poise::tower::{Balancer, BalancerError, BalancerErrorKind, ResponseFuture};
 use tower::buffer::Buffer;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::error::Overloaded;
+use tower::retry::Policy;
 use tower::timeout::error::Elapsed;
 use tower::util::BoxCloneService;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
@@ -29,6 +30,26 @@ use self::script::{Answer, Fake};
 struct Backends {
     users: Balancer<Fake, u32>,
     boxed: BoxCloneService<u32, Answer<u32>, BalancerError>,
+}
+
+/// Makes requests again that no endpoint has had.
+#[derive(Clone, Debug)]
+struct Unhanded {
+    left: u32,
+}
+
+impl<T> Policy<u32, T, BalancerError> for Unhanded {
+    type Future = std::future::Ready<()>;
+
+    fn retry(&mut self, _: &mut u32, result: &mut Result<T, BalancerError>) -> Option<Self::Future> {
+        let again = matches!(result, Err(error) if error.is_retryable()) && self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        again.then(|| std::future::ready(()))
+    }
+
+    fn clone_request(&mut self, request: &u32) -> Option<u32> {
+        Some(*request)
+    }
 }
 
 fn assert_send<T: Send>(value: T) -> T {
@@ -85,6 +106,31 @@ on_both_runtimes! {
             assert!(a.under_way() + b.under_way() <= 3);
         }
         assert_eq!(a.calls() + b.calls(), 12);
+    }
+
+    async fn a_retry_around_it_makes_again_what_nobody_had(pace: Pace) {
+        let (mut directory, [a]) = fleet(["a"]);
+        set_status(&mut directory, "a", Status::Unavailable);
+        let balancer: Balancer<Fake, u32> = over(&directory).fail_fast(pace.second()).spawn().unwrap();
+        let mut service = ServiceBuilder::new().retry(Unhanded { left: 3 }).service(balancer);
+        let retried = tokio::spawn(async move { service.ready().await.unwrap().call(7).await });
+        tokio::time::sleep(pace.second() / 2).await;
+        set_status(&mut directory, "a", Status::Ready);
+        assert_eq!(in_time(retried).await.unwrap().unwrap().request, 7);
+        assert_eq!(a.calls(), 1);
+
+        a.refuse(true);
+        let balancer: Balancer<Fake, u32> = over(&directory).spawn().unwrap();
+        let mut service = ServiceBuilder::new().retry(Unhanded { left: 3 }).service(balancer);
+        let error = in_time(service.ready().await.unwrap().call(8)).await.unwrap_err();
+        assert_eq!((error.endpoint(), a.calls()), (Some("a"), 2), "it had the request, so there is no retry");
+
+        set_status(&mut directory, "a", Status::Unavailable);
+        let balancer: Balancer<Fake, u32> = over(&directory).fail_fast(Duration::ZERO).spawn().unwrap();
+        let policy = Unhanded { left: 3 };
+        let mut service = ServiceBuilder::new().retry(policy).service(balancer);
+        let error = in_time(service.ready().await.unwrap().call(9)).await.unwrap_err();
+        assert!(error.is_retryable(), "after three times more the last error is the answer: {error}");
     }
 
     async fn load_is_shed_while_nobody_is_eligible(pace: Pace) {

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use poise::core::{Exclusion, ExclusionCounts, Exclusions, Outcome, Phase, PickError, Selection};
 use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, MembershipEvent, Metrics,
-    Noop, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, HedgeEvent, HedgeVerdict,
+    MembershipEvent, Metrics, Noop, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder,
+    RetryEvent,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -36,6 +37,9 @@ fn tell_each(observer: &(impl Observer + ?Sized)) {
     observer.readiness_failed(&ReadinessEvent::at("a"));
     observer.retry(&RetryEvent::granted());
     observer.retry(&RetryEvent::denied());
+    observer.hedge(&HedgeEvent::new(HedgeVerdict::Sent).at("b"));
+    observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied));
+    observer.hedge(&HedgeEvent::new(HedgeVerdict::Won));
     observer.circuit(&CircuitEvent::new("a", CircuitChange::Tripped));
     observer.circuit(&CircuitEvent::new("a", CircuitChange::Recovered));
     observer.membership(&MembershipEvent::new(1, 3));
@@ -53,6 +57,9 @@ fn assert_heard_each(recorder: &Recorder) {
         heard.readiness_failures(),
         heard.retries(),
         heard.retries_denied(),
+        heard.hedges(),
+        heard.hedges_denied(),
+        heard.hedges_won(),
         heard.trips(),
         heard.recoveries(),
         heard.memberships(),
@@ -60,7 +67,7 @@ fn assert_heard_each(recorder: &Recorder) {
         heard.fail_fast_ended(),
         heard.panics(),
     ];
-    assert_eq!(all, [1; 11], "each kind of event is counted once, under its own name");
+    assert_eq!(all, [1; 14], "each kind of event is counted once, under its own name");
 }
 
 #[test]

@@ -21,8 +21,8 @@ use poise::core::{Attributes, Exclusion, ExclusionCounts, Outcome, Phase, PickEr
 use poise::discovery::Directory;
 use poise::health::CircuitConfig;
 use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, MembershipEvent, Observer, PanicEvent,
-    PickEvent, RetryEvent, TracingObserver, request_span,
+    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent,
+    Observer, PanicEvent, PickEvent, RetryEvent, TracingObserver, request_span,
 };
 use poise::tower::{Balancer, Retry};
 use scripted::{Mode, Script};
@@ -141,6 +141,7 @@ fn the_rest_has_its_level() {
     assert_eq!(event_of(|it| it.fail_fast(&FailFastEvent::started())).0, Level::WARN);
     assert_eq!(event_of(|it| it.fail_fast(&FailFastEvent::ended())).0, Level::INFO);
     assert_eq!(event_of(|it| it.retry(&RetryEvent::denied())).0, Level::DEBUG);
+    assert_eq!(event_of(|it| it.hedge(&HedgeEvent::new(HedgeVerdict::Denied))).0, Level::DEBUG);
     let (level, fields) = event_of(|it| it.panicked(&PanicEvent::new("classifier")));
     assert_eq!(level, Level::WARN);
     assert_eq!(fields["what"], text("classifier"));

@@ -129,6 +129,42 @@ impl RetryEvent {
     }
 }
 
+/// Says what became of a hedge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HedgeVerdict {
+    /// The request was sent to a second endpoint.
+    Sent,
+    /// It was not, because the budget was spent.
+    Denied,
+    /// The second endpoint had the answer first.
+    Won,
+}
+
+/// Tells that a request that takes long was to be sent to a second endpoint, or that the second had the answer first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HedgeEvent<'a> {
+    /// What became of it.
+    pub verdict: HedgeVerdict,
+    /// The name of the second endpoint, when it is told.
+    pub endpoint: Option<&'a str>,
+}
+
+impl<'a> HedgeEvent<'a> {
+    /// Tells what became of a hedge.
+    #[must_use]
+    pub const fn new(verdict: HedgeVerdict) -> Self {
+        Self { verdict, endpoint: None }
+    }
+
+    /// Names the second endpoint.
+    #[must_use]
+    pub const fn at(self, endpoint: &'a str) -> Self {
+        Self { endpoint: Some(endpoint), ..self }
+    }
+}
+
 /// Says what a circuit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

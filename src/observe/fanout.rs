@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::contain::contain;
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, Observer, PanicEvent, PickEvent,
-    ReadinessEvent, RetryEvent,
+    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
+    PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
 };
 
 /// Tells every event to several observers, in the order in which they were added.
@@ -72,6 +72,10 @@ impl Observer for Fanout {
 
     fn retry(&self, event: &RetryEvent) {
         self.each(|observer| observer.retry(event));
+    }
+
+    fn hedge(&self, event: &HedgeEvent<'_>) {
+        self.each(|observer| observer.hedge(event));
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {

@@ -7,8 +7,8 @@ use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use super::labels::{self, OUTCOMES, outcome_kind};
 use super::names;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, Observer,
-    PanicEvent, PickEvent, PickVerdict, ReadinessEvent, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
+    MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, RetryEvent,
 };
 use crate::core::{Exclusion, ExclusionCounts, Phase};
 
@@ -50,6 +50,9 @@ pub struct MetricsObserver {
     readiness_failures: Counter,
     retries_granted: Counter,
     retries_denied: Counter,
+    hedges_sent: Counter,
+    hedges_denied: Counter,
+    hedges_won: Counter,
     circuits_opened: Counter,
     circuits_closed: Counter,
     memberships: Counter,
@@ -80,6 +83,9 @@ impl MetricsObserver {
             readiness_failures: counter!(names::READINESS_FAILURES),
             retries_granted: counter!(names::RETRIES, "result" => "granted"),
             retries_denied: counter!(names::RETRIES, "result" => "denied"),
+            hedges_sent: counter!(names::HEDGES, "result" => "sent"),
+            hedges_denied: counter!(names::HEDGES, "result" => "denied"),
+            hedges_won: counter!(names::HEDGES, "result" => "won"),
             circuits_opened: counter!(names::CIRCUIT_TRANSITIONS, "to" => "open"),
             circuits_closed: counter!(names::CIRCUIT_TRANSITIONS, "to" => "closed"),
             memberships: counter!(names::MEMBERSHIPS),
@@ -113,6 +119,15 @@ impl Observer for MetricsObserver {
 
     fn retry(&self, event: &RetryEvent) {
         if event.granted { &self.retries_granted } else { &self.retries_denied }.increment(1);
+    }
+
+    fn hedge(&self, event: &HedgeEvent<'_>) {
+        let counter = match event.verdict {
+            HedgeVerdict::Sent => &self.hedges_sent,
+            HedgeVerdict::Denied => &self.hedges_denied,
+            HedgeVerdict::Won => &self.hedges_won,
+        };
+        counter.increment(1);
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
@@ -173,6 +188,7 @@ pub fn describe_metrics() {
         (names::EXCLUSIONS, "candidates that were excluded when a pick was refused"),
         (names::READINESS_FAILURES, "attempts that failed before an endpoint was handed the request"),
         (names::RETRIES, "requests that were to be tried again"),
+        (names::HEDGES, "requests that were to be sent to a second endpoint"),
         (names::CIRCUIT_TRANSITIONS, "circuits that opened or closed"),
         (names::MEMBERSHIPS, "memberships that took effect"),
         (names::FAIL_FAST_TRANSITIONS, "how often requests began to fail at once or ceased to"),

@@ -42,8 +42,8 @@ mod verdict;
 
 pub use self::attempt::Attempt;
 pub use self::event::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, PanicEvent,
-    PickEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
+    MembershipEvent, PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
 };
 pub use self::fanout::Fanout;
 #[cfg(feature = "metrics")]

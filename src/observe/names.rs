@@ -1,6 +1,6 @@
 //! The names of the metrics, as the facade knows them.
 //!
-//! Labels take a fixed, small number of values each; there are 47 series in all, whatever the members and the traffic.
+//! Labels take a fixed, small number of values each; there are 50 series in all, whatever the members and the traffic.
 
 /// Counts attempts that ended.
 ///
@@ -31,6 +31,11 @@ pub const READINESS_FAILURES: &str = "poise.readiness.failures";
 ///
 /// Label: `result` (`granted`, `denied`).
 pub const RETRIES: &str = "poise.retries";
+
+/// Counts requests that were to be sent to a second endpoint beside the first, and those that it answered first.
+///
+/// Label: `result` (`sent`, `denied`, `won`).
+pub const HEDGES: &str = "poise.hedges";
 
 /// Counts circuits that opened or closed.
 ///

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, PanicEvent, PickEvent,
-    ReadinessEvent, RetryEvent,
+    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, PanicEvent,
+    PickEvent, ReadinessEvent, RetryEvent,
 };
 
 /// Hears what happens, on the thread on which it happens.
@@ -49,6 +49,11 @@ pub trait Observer: Send + Sync {
 
     /// Hears that a request is tried again, or is not because the budget is spent.
     fn retry(&self, event: &RetryEvent) {
+        let _ = event;
+    }
+
+    /// Hears that a request was sent to a second endpoint beside the first, or what became of that.
+    fn hedge(&self, event: &HedgeEvent<'_>) {
         let _ = event;
     }
 
@@ -101,6 +106,10 @@ macro_rules! delegate_observer {
 
             fn retry(&self, event: &RetryEvent) {
                 (**self).retry(event);
+            }
+
+            fn hedge(&self, event: &HedgeEvent<'_>) {
+                (**self).hedge(event);
             }
 
             fn circuit(&self, event: &CircuitEvent<'_>) {

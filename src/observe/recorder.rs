@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::labels::{OUTCOMES, outcome_kind};
 use super::latency::Latencies;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, MembershipEvent, Observer, PanicEvent,
-    PickEvent, PickVerdict, ReadinessEvent, RecorderSnapshot, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent,
+    Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, RecorderSnapshot, RetryEvent,
 };
 use crate::core::striped::StripedCounter;
 use crate::core::{Exclusion, ExclusionCounts, Outcome, Phase};
@@ -15,7 +15,7 @@ use crate::core::{Exclusion, ExclusionCounts, Outcome, Phase};
 /// The name of the [`Recorder`] for programs that know it as their metrics.
 pub type Metrics = Recorder;
 
-/// Counts what happens: attempts, picks, reasons, retries, circuits, memberships.
+/// Counts what happens: attempts, picks, reasons, retries, hedges, circuits, memberships.
 ///
 /// It is a handle; clones count together. Dimensions are enums of this crate, so that it takes the same memory, about 56 KiB,
 /// whatever the members, keys and requests. Counters stay at the largest number when they reach it.
@@ -54,6 +54,9 @@ struct Counters {
     readiness_failures: StripedCounter,
     retries: StripedCounter,
     retries_denied: StripedCounter,
+    hedges: StripedCounter,
+    hedges_denied: StripedCounter,
+    hedges_won: StripedCounter,
     trips: StripedCounter,
     recoveries: StripedCounter,
     memberships: StripedCounter,
@@ -81,6 +84,9 @@ impl Recorder {
             readiness_failures: counters.readiness_failures.sum(),
             retries: counters.retries.sum(),
             retries_denied: counters.retries_denied.sum(),
+            hedges: counters.hedges.sum(),
+            hedges_denied: counters.hedges_denied.sum(),
+            hedges_won: counters.hedges_won.sum(),
             trips: counters.trips.sum(),
             recoveries: counters.recoveries.sum(),
             memberships: counters.memberships.sum(),
@@ -102,6 +108,9 @@ impl Counters {
             readiness_failures: StripedCounter::new(),
             retries: StripedCounter::new(),
             retries_denied: StripedCounter::new(),
+            hedges: StripedCounter::new(),
+            hedges_denied: StripedCounter::new(),
+            hedges_won: StripedCounter::new(),
             trips: StripedCounter::new(),
             recoveries: StripedCounter::new(),
             memberships: StripedCounter::new(),
@@ -135,6 +144,15 @@ impl Observer for Recorder {
     fn retry(&self, event: &RetryEvent) {
         let counters = &self.counters;
         if event.granted { &counters.retries } else { &counters.retries_denied }.add(1);
+    }
+
+    fn hedge(&self, event: &HedgeEvent<'_>) {
+        let counter = match event.verdict {
+            HedgeVerdict::Sent => &self.counters.hedges,
+            HedgeVerdict::Denied => &self.counters.hedges_denied,
+            HedgeVerdict::Won => &self.counters.hedges_won,
+        };
+        counter.add(1);
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {

@@ -19,6 +19,9 @@ pub struct RecorderSnapshot {
     pub(super) readiness_failures: u64,
     pub(super) retries: u64,
     pub(super) retries_denied: u64,
+    pub(super) hedges: u64,
+    pub(super) hedges_denied: u64,
+    pub(super) hedges_won: u64,
     pub(super) trips: u64,
     pub(super) recoveries: u64,
     pub(super) memberships: u64,
@@ -69,6 +72,24 @@ impl RecorderSnapshot {
     #[must_use]
     pub fn retries_denied(&self) -> u64 {
         self.retries_denied
+    }
+
+    /// Returns how often a request was sent to a second endpoint beside the first.
+    #[must_use]
+    pub fn hedges(&self) -> u64 {
+        self.hedges
+    }
+
+    /// Returns how often a request was not sent to a second endpoint because the budget was spent.
+    #[must_use]
+    pub fn hedges_denied(&self) -> u64 {
+        self.hedges_denied
+    }
+
+    /// Returns how often the second endpoint had the answer first.
+    #[must_use]
+    pub fn hedges_won(&self) -> u64 {
+        self.hedges_won
     }
 
     /// Returns how often a circuit opened.
@@ -133,6 +154,9 @@ impl RecorderSnapshot {
             ("readiness failures", "", "", self.readiness_failures),
             ("retries", "granted", "", self.retries),
             ("retries", "denied", "", self.retries_denied),
+            ("hedges", "sent", "", self.hedges),
+            ("hedges", "denied", "", self.hedges_denied),
+            ("hedges", "won", "", self.hedges_won),
             ("circuits", "tripped", "", self.trips),
             ("circuits", "recovered", "", self.recoveries),
             ("memberships", "", "", self.memberships),

@@ -2,8 +2,8 @@
 
 use super::contain::{contain, tell_attempt};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, Observer,
-    PanicEvent, PickEvent, PickVerdict, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
+    MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
 };
 use crate::core::PickError;
 use crate::sync::{Mutex, lock};
@@ -120,6 +120,11 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             }
             Event::Retried => contain(|| observer.retry(&RetryEvent::granted())),
             Event::RetryDenied => contain(|| observer.retry(&RetryEvent::denied())),
+            Event::Hedged { endpoint } => {
+                contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Sent).at(endpoint)));
+            }
+            Event::HedgeDenied => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied))),
+            Event::HedgeWon => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Won))),
             Event::Tripped { endpoint } => {
                 contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Tripped)));
             }

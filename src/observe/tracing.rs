@@ -5,8 +5,8 @@ use ::tracing::{Span, debug, info, info_span, trace, warn};
 
 use super::labels;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, Observer,
-    PanicEvent, PickEvent, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
+    MembershipEvent, Observer, PanicEvent, PickEvent, RetryEvent,
 };
 use crate::core::ExclusionCounts;
 
@@ -23,6 +23,8 @@ use crate::core::ExclusionCounts;
 /// | a balancer was closed | debug | `members`, `unbuilt` |
 /// | a pick was refused | debug | `error.type`, `candidates` |
 /// | a retry was denied | debug | |
+/// | a hedge was denied | debug | |
+/// | a request is hedged, a hedge had the answer first | trace | `network.peer.address` of a new hedge |
 /// | an attempt failed | debug | `network.peer.address`, `phase`, `error.type`, `elapsed_seconds` |
 /// | any other attempt ended | trace | `network.peer.address`, `phase`, `outcome`, `elapsed_seconds` |
 ///
@@ -124,6 +126,16 @@ impl Observer for TracingObserver {
             trace!(target: TARGET, "a request is tried again");
         } else {
             debug!(target: TARGET, "a retry was denied: the budget is spent");
+        }
+    }
+
+    fn hedge(&self, event: &HedgeEvent<'_>) {
+        match event.verdict {
+            HedgeVerdict::Sent => {
+                trace!(target: TARGET, { network.peer.address = event.endpoint }, "a request is hedged");
+            }
+            HedgeVerdict::Denied => debug!(target: TARGET, "a hedge was denied: the budget is spent"),
+            HedgeVerdict::Won => trace!(target: TARGET, "a hedge had the answer first"),
         }
     }
 

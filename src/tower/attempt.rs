@@ -54,6 +54,15 @@ impl<E: Settle> Attempt<E> {
         self.settle(Outcome::Failure);
     }
 
+    /// Leaves what the attempt holds to whoever sees to its end instead.
+    pub(crate) fn hand_over(mut self) -> (E, E::Ticket)
+    where
+        E: Clone,
+    {
+        self.ended = true;
+        (self.endpoint.clone(), self.ticket)
+    }
+
     fn settle(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.ended, true) {
             self.endpoint.settle(self.ticket, self.phase, outcome);

@@ -11,7 +11,9 @@ use crate::core::spread::part;
 ///
 /// The first pause is doubled with each failure that follows, up to the longest. Jitter shortens a pause by a random part
 /// of up to the given fraction, so that what failed together does not come back together; no pause is ever longer than
-/// without it.
+/// without it. A jitter of 1, which is called full, spreads pauses over all of their bound and suits retries best.
+///
+/// Source: M. Brooker, "Exponential backoff and jitter", AWS Architecture Blog, 2015.
 ///
 /// | setting | range | default |
 /// |---|---|---|
@@ -30,7 +32,7 @@ use crate::core::spread::part;
 /// assert_eq!(backoff.with_jitter(2.0).unwrap_err(), BackoffError::Jitter);
 /// # Ok::<(), BackoffError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
     longest: Duration,
@@ -110,3 +112,41 @@ impl fmt::Display for BackoffError {
 }
 
 impl Error for BackoffError {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    fn full(first: Duration, longest: Duration, seed: u64) -> Backoff {
+        Backoff::new(first, longest).unwrap().with_jitter(1.0).unwrap().with_seed(seed)
+    }
+
+    #[test]
+    fn full_jitter_spreads_pauses_over_all_of_a_bound_that_doubles_up_to_the_longest() {
+        let backoff = full(10 * MILLISECOND, 35 * MILLISECOND, 7);
+        for (failures, bound) in [(1, 10), (2, 20), (3, 35), (4, 35), (u32::MAX, 35)] {
+            let bound = bound * MILLISECOND;
+            let pauses: Vec<_> = (0..1_000).map(|_| backoff.pause(failures)).collect();
+            assert!(pauses.iter().all(|pause| *pause <= bound), "pause {failures} is too long");
+            assert!(pauses.iter().any(|pause| *pause > bound / 20 * 19), "pause {failures} is never long");
+            assert!(pauses.iter().any(|pause| *pause < bound / 20), "pause {failures} is always long");
+        }
+    }
+
+    #[test]
+    fn extremes_neither_overflow_nor_panic() {
+        assert!(full(Duration::MAX, Duration::MAX, 7).pause(u32::MAX) <= Duration::MAX);
+    }
+
+    #[test]
+    fn the_same_seed_pauses_alike() {
+        let pauses = |seed| {
+            let backoff = full(1_000 * MILLISECOND, 9_000 * MILLISECOND, seed);
+            (1..9).map(|failures| backoff.pause(failures)).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(7), pauses(7));
+        assert_ne!(pauses(7), pauses(8));
+    }
+}

@@ -30,13 +30,22 @@ pub enum Event<'a> {
         phase: Phase,
         /// How it ended.
         outcome: Outcome,
-        /// How long it took.
+        /// How long it took, to the head of its response.
         elapsed: Duration,
     },
     /// A request is tried again on another endpoint.
     Retried,
     /// A request would have been tried again, but the budget was spent.
     RetryDenied,
+    /// A request that takes long is sent to one more endpoint.
+    Hedged {
+        /// The name of that endpoint.
+        endpoint: &'a str,
+    },
+    /// A request would have been hedged, but the budget was spent.
+    HedgeDenied,
+    /// A hedge had the answer first.
+    HedgeWon,
     /// The circuit of an endpoint opened.
     Tripped {
         /// The name of the endpoint.

@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use super::Backoff;
+use crate::core::Outcome;
+
 /// A token, in millionths.
 const TOKEN: u64 = 1_000_000;
 /// Into how many parts the window of a budget is divided.
@@ -16,10 +19,13 @@ const PARTS: usize = 10;
 ///
 /// | setting | range | default |
 /// |---|---|---|
-/// | attempts, with the first | 1 and more | 2 |
-/// | budget | | [`RetryBudget::new`] |
+/// | attempts, with the first | 1 and more | |
+/// | [`with_budget`](Self::with_budget) | | [`RetryBudget::new`] |
+/// | [`with_backoff`](Self::with_backoff) | | none: another endpoint is asked at once |
+/// | [`with_retry_after_cap`](Self::with_retry_after_cap) | | 1 s |
 ///
 /// Only the user knows whether a request may be sent twice, so nothing is retried unless this is given.
+/// [`Builder::idempotent`](super::Builder::idempotent) says which requests it is given for.
 ///
 /// ```
 /// use poise::tower::Retry;
@@ -32,6 +38,9 @@ const PARTS: usize = 10;
 pub struct Retry {
     attempts: u32,
     budget: RetryBudget,
+    backoff: Option<Backoff>,
+    /// How long it waits at most because an endpoint asked for it.
+    longest_asked: Duration,
 }
 
 impl Retry {
@@ -44,7 +53,12 @@ impl Retry {
         if attempts == 0 {
             return Err(RetryError::NoAttempts);
         }
-        Ok(Self { attempts, budget: RetryBudget::new() })
+        Ok(Self { attempts, ..Self::never() })
+    }
+
+    pub(crate) fn never() -> Self {
+        let longest_asked = Duration::from_secs(1);
+        Self { attempts: 1, budget: RetryBudget::new(), backoff: None, longest_asked }
     }
 
     /// Sets the budget.
@@ -53,12 +67,35 @@ impl Retry {
         Self { budget, ..self }
     }
 
+    /// Waits before each retry. What the attempt held has been given back by then, and the token of the budget is taken.
+    #[must_use]
+    pub fn with_backoff(self, backoff: Backoff) -> Self {
+        Self { backoff: Some(backoff), ..self }
+    }
+
+    /// Sets for how long a retry waits at most because an overloaded endpoint asked for it, by the `retry_after` of
+    /// [`Outcome::Overload`]. The back-off comes on top, so that those who were asked alike do not come back together. Zero
+    /// waits for no endpoint's sake: the retry goes to another one, as long as there is one.
+    #[must_use]
+    pub fn with_retry_after_cap(self, cap: Duration) -> Self {
+        Self { longest_asked: cap, ..self }
+    }
+
     pub(crate) fn max_attempts(&self) -> u32 {
         self.attempts
     }
 
-    pub(crate) fn into_budget(self) -> RetryBudget {
-        self.budget
+    pub(crate) fn budget(&self) -> &RetryBudget {
+        &self.budget
+    }
+
+    /// Returns how long to wait before the retry with this number, after an attempt with this outcome.
+    pub(crate) fn wait(&self, retry: u32, outcome: Outcome) -> Duration {
+        let asked = match outcome {
+            Outcome::Overload { retry_after: Some(asked) } => asked.min(self.longest_asked),
+            _ => Duration::ZERO,
+        };
+        asked.saturating_add(self.backoff.as_ref().map_or(Duration::ZERO, |backoff| backoff.pause(retry)))
     }
 }
 

@@ -48,7 +48,9 @@ where
         };
         let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
         endpoint.picked();
-        tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        if self.settings.is_heard {
+            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        }
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
     }
 

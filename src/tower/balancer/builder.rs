@@ -14,13 +14,14 @@ use super::contain::join;
 use super::driver::{Driver, Driving};
 use super::pool::Member;
 use super::reconcile::{ServiceFactory, Workshop};
-use super::settings::{AnyTimer, Classify, ClassifyBy, ClassifyByResult, KeyedPolicy, Retries, Settings};
+use super::repeats::Repeating;
+use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
 use crate::core::policy::PowerOfTwoChoices;
 use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
 use crate::discovery::SnapshotReader;
 use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
 use crate::tower::{
-    BorrowedKey, BoxError, ComputedKey, Hook, NoContext, RequestContext, Retry, RetryBudget, Timer,
+    BorrowedKey, BoxError, ComputedKey, Hedge, Hook, Idempotent, NoContext, RequestContext, Retry, Timer,
 };
 
 /// Asks for the source of members: the first step of a [`Builder`].
@@ -71,14 +72,14 @@ impl Discoverer {
             rest: Rest {
                 reader,
                 service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
-                classifier: Box::new(ClassifyByResult),
+                classifier: None,
                 timer: None,
                 hooks: Vec::new(),
                 circuit: default_circuit(),
                 budget: BudgetConfig::default(),
                 attempt_timeout: None,
                 fail_fast: self.fail_fast,
-                retry: None,
+                repeating: Repeating::none(),
             },
         }
     }
@@ -102,7 +103,8 @@ fn default_circuit() -> Option<CircuitConfig> {
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
-/// | [`retry`](Self::retry) | none | only the user knows what may be sent twice |
+/// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
+/// | [`idempotent`](Self::idempotent) | all requests | whoever asks for retries or hedges means it |
 /// | [`hook`](Self::hook) | none | |
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
@@ -114,21 +116,18 @@ pub struct Builder<K, B, S, R, L, P, X> {
     rest: Rest<K, B, S, R>,
 }
 
-/// Retries, and how a request is copied for them.
-type Wanted<R> = (Retry, fn(&R) -> R);
-
 /// The settings that no type parameter of their own depends on.
 struct Rest<K, B, S, R> {
     reader: SnapshotReader<K, B>,
     service: Box<ServiceFactory<K, B, S>>,
-    classifier: Box<dyn Classify<S, R>>,
+    classifier: Option<Box<dyn Classify<S, R>>>,
     timer: Option<Arc<dyn AnyTimer>>,
     hooks: Vec<Arc<dyn Hook>>,
     circuit: Option<CircuitConfig>,
     budget: BudgetConfig,
     attempt_timeout: Option<Duration>,
     fail_fast: Duration,
-    retry: Option<Wanted<R>>,
+    repeating: Repeating<R>,
 }
 
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
@@ -187,7 +186,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     where
         S: Service<R>,
     {
-        self.rest.classifier = Box::new(ClassifyBy(classify));
+        self.rest.classifier = Some(Box::new(ClassifyBy(classify)));
         self
     }
 
@@ -235,7 +234,68 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     where
         R: Clone,
     {
-        self.rest.retry = Some((retry, R::clone));
+        self.rest.repeating.retry = Some(retry);
+        self.rest.repeating.clone = Some(R::clone);
+        self
+    }
+
+    /// Sends requests that take long to a second endpoint too, under the budget of the retries, and takes the first success.
+    ///
+    /// Only ask for it when requests may be sent twice. It costs a clone of each request, an allocation for the timer of each
+    /// attempt that is not over when it is first polled, and one more for each hedge.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::{Backend, Now};
+    /// use poise::discovery::Directory;
+    /// use poise::tower::{Balancer, Hedge};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// let mut directory = Directory::new();
+    /// directory.upsert("slow", Backend::new(1_000))?;
+    /// directory.upsert("fast", Backend::new(1))?;
+    ///
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |_key, backend| {
+    ///         let latency = Duration::from_millis(*backend.id());
+    ///         tower::service_fn(move |request: u32| async move {
+    ///             tokio::time::sleep(latency).await;
+    ///             Ok::<_, Infallible>(request)
+    ///         })
+    ///     })
+    ///     .hedge(Hedge::after(Duration::from_millis(10)))
+    ///     .spawn()?;
+    /// for request in 0..100 {
+    ///     let start = tokio::time::Instant::now();
+    ///     balancer.send(request).await?;
+    ///     assert!(start.elapsed() < Duration::from_millis(20));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn hedge(mut self, hedge: Hedge) -> Self
+    where
+        R: Clone,
+    {
+        self.rest.repeating.hedge = Some(hedge);
+        self.rest.repeating.clone = Some(R::clone);
+        self
+    }
+
+    /// Retries and hedges only the requests that may be sent twice: `.idempotent(|request: &Request| request.is_read())`.
+    /// Without it, all of them may.
+    ///
+    /// Whether a request may is asked once, before its first attempt; it makes no difference for one that nobody has had. A
+    /// panic in it is contained, and the request is sent once.
+    pub fn idempotent(mut self, idempotent: impl Idempotent<R> + Send + Sync + 'static) -> Self {
+        self.rest.repeating.idempotent = Some(Box::new(idempotent));
         self
     }
 
@@ -278,19 +338,16 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             budget,
             attempt_timeout,
             fail_fast,
-            retry,
+            repeating,
         } = self.rest;
         let timer = timer.ok_or(BuildError::NoTimer)?;
-        let (retries, retry_budget) = match retry {
-            Some((retry, clone)) => {
-                (Some(Retries { max_attempts: retry.max_attempts(), clone }), retry.into_budget())
-            }
-            None => (None, RetryBudget::new()),
-        };
+        let repeats = repeating.into_repeats(timer.now());
+        let is_heard = !hooks.is_empty();
         let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
-        let settings = Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, retries };
-        let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget), retry_budget));
+        let settings =
+            Settings { picker, classifier, timer, hook, is_heard, attempt_timeout, fail_fast, repeats };
+        let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let workshop = Workshop { service, load: self.load, circuit };
         let driving = Driving::start(Arc::clone(&cluster), workshop, &reader);
         Ok((Balancer::new(cluster), driving.into_driver()))

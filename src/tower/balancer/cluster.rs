@@ -9,13 +9,12 @@ use super::contain::{contain, tell};
 use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::settings::Settings;
-use crate::core::striped::StripedCounter;
 use crate::core::{Listener, LoadTracker, Now, PickError};
 use crate::health::ExclusionBudget;
 use crate::sync::swap::ArcSwap;
 use crate::sync::wakers::WakerSet;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
-use crate::tower::{Event, RetryBudget};
+use crate::tower::Event;
 
 /// The state behind all clones of one balancer.
 pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
@@ -25,8 +24,6 @@ pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
     pub(super) ledger: Mutex<Ledger>,
     pub(super) driver: AtomicWaker,
     pub(super) waiters: WakerSet,
-    pub(super) retry_budget: Mutex<Spending>,
-    pub(super) requests: StripedCounter,
     pub(super) changes: AtomicU64,
     /// How many wait for a place at an endpoint that is full.
     pub(super) places_wanted: AtomicUsize,
@@ -51,28 +48,8 @@ pub(super) struct Ledger {
     pub(super) last_error: Option<Arc<str>>,
 }
 
-/// The retry budget and what has been deposited in it.
-pub(super) struct Spending {
-    budget: RetryBudget,
-    deposited: u64,
-    at: Instant,
-}
-
-impl Spending {
-    /// Takes what a retry costs, if `requests`, counted from the start, have earned it.
-    pub(super) fn try_withdraw(&mut self, requests: u64, now: Instant) -> bool {
-        self.budget.deposit_since(requests.saturating_sub(self.deposited), self.at, now);
-        (self.deposited, self.at) = (requests, now);
-        self.budget.try_withdraw(now)
-    }
-}
-
 impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
-    pub(super) fn new(
-        settings: Settings<Member<K, B, S, R, L>, S, R>,
-        budget: ExclusionBudget,
-        retry_budget: RetryBudget,
-    ) -> Self {
+    pub(super) fn new(settings: Settings<Member<K, B, S, R, L>, S, R>, budget: ExclusionBudget) -> Self {
         let now = settings.timer.now();
         Self {
             settings,
@@ -81,8 +58,6 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             ledger: Mutex::new(Ledger { unavailable_since: Some(now), ..Ledger::default() }),
             driver: AtomicWaker::new(),
             waiters: WakerSet::new(),
-            retry_budget: Mutex::new(Spending { budget: retry_budget, deposited: 0, at: now }),
-            requests: StripedCounter::new(),
             changes: AtomicU64::new(0),
             places_wanted: AtomicUsize::new(0),
             available: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tower_service::Service;
 
@@ -11,17 +11,20 @@ use super::cluster::Cluster;
 use super::contain::{contain, tell};
 use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
+use super::repeats::Repeats;
 use super::report::Report;
 use super::settings::Sleep;
 use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
-use crate::tower::{BalancerErrorKind, Event};
+use crate::tower::{BalancerErrorKind, Event, Phase};
 
 /// What a request needs of its balancer, whatever the types of keys, backends and policies.
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn now(&self) -> Instant;
     fn tell(&self, event: &Event<'_>);
+    /// Says that an attempt ended.
+    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
@@ -33,12 +36,21 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
         tried: &[Arc<Endpoint<S, R, L>>],
     ) -> Result<Lease<S, R, L>, BalancerErrorKind>;
 
-    /// Counts a request, which earns a part of a retry.
-    fn count_request(&self);
-    /// Copies a request that may be made again after the attempt that follows those that were made.
-    fn copy(&self, request: &R, attempts: u32) -> Option<R>;
+    /// Counts a request, which earns a part of a repeat, and copies it if it may be made again. Tells whether it is to be
+    /// hedged.
+    fn spare(&self, request: &R) -> Option<(R, bool)>;
+    /// Copies a request that may be made again after the attempt that follows those for which it was sent.
+    fn copy(&self, request: &R, sent: u32) -> Option<R>;
     /// Takes what one more attempt costs.
-    fn may_retry(&self, attempts: u32) -> bool;
+    fn may_retry(&self, sent: u32) -> bool;
+    /// Starts to wait before a retry, if it is to wait.
+    fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep>;
+    /// Starts to wait for as long as an attempt may take until it is hedged, if it is to be.
+    fn hedge_delay(&self) -> Option<Sleep>;
+    /// Takes what a hedge costs, and picks an endpoint beside those that were tried.
+    fn hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>>;
+    /// Says that a hedge had the answer first.
+    fn hedge_won(&self);
     /// Starts to wait for as long as an attempt may take, if there is a limit.
     fn attempt_limit(&self) -> Option<Sleep>;
 
@@ -89,8 +101,9 @@ where
     where
         S: Service<R>,
     {
+        let Some(classifier) = &self.settings.classifier else { return Outcome::of(answer) };
         // Whoever cannot say how it went says nothing.
-        contain(&*self.settings.hook, "classifier", || self.settings.classifier.classify(answer))
+        contain(&*self.settings.hook, "classifier", || classifier.classify(answer))
             .unwrap_or(Outcome::Cancelled)
     }
 
@@ -102,27 +115,41 @@ where
         self.admit_one(request, tried)
     }
 
-    fn count_request(&self) {
-        if self.settings.retries.is_some() {
-            self.requests.add(1);
+    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration) {
+        if let Some(repeats) = &self.settings.repeats {
+            repeats.time(outcome, elapsed);
+        }
+        if self.settings.is_heard {
+            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
         }
     }
 
-    fn copy(&self, request: &R, attempts: u32) -> Option<R> {
-        let retries = self.settings.retries.as_ref()?;
-        (attempts + 1 < retries.max_attempts).then(|| (retries.clone)(request))
+    fn spare(&self, request: &R) -> Option<(R, bool)> {
+        self.spare_of(request)
     }
 
-    fn may_retry(&self, attempts: u32) -> bool {
-        let wanted = self.settings.retries.as_ref().is_some_and(|retries| attempts < retries.max_attempts);
-        if !wanted || self.is_closed() {
-            return false;
-        }
-        let now = self.settings.timer.now();
-        // Requests are counted where they are made, and brought in here, so that they share nothing that is written.
-        let granted = lock(&self.retry_budget).try_withdraw(self.requests.sum(), now);
-        self.tell(if granted { &Event::Retried } else { &Event::RetryDenied });
-        granted
+    fn copy(&self, request: &R, sent: u32) -> Option<R> {
+        self.copy_of(request, sent)
+    }
+
+    fn may_retry(&self, sent: u32) -> bool {
+        self.try_retry(sent)
+    }
+
+    fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep> {
+        self.rest_after(sent, outcome)
+    }
+
+    fn hedge_delay(&self) -> Option<Sleep> {
+        self.wait_for_hedge()
+    }
+
+    fn hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>> {
+        self.try_hedge(request, tried)
+    }
+
+    fn hedge_won(&self) {
+        self.count_won_hedge();
     }
 
     fn attempt_limit(&self) -> Option<Sleep> {
@@ -207,7 +234,9 @@ where
         let pool = self.pool.load_full();
         let ledger = lock(&self.ledger);
         let driven = self.driven.load(Ordering::Acquire);
+        let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
         Report::new(&pool, &ledger, (self.failing.load(Ordering::Acquire), driven), &now)
+            .with_repeats(repeats)
     }
 
     fn close(&self) {

@@ -19,9 +19,9 @@ pub(crate) type Attempt<S, R, L> = attempt::Attempt<Arc<Endpoint<S, R, L>>>;
 /// What an attempt holds of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admitted<T> {
-    pub(super) permit: Option<CircuitTicket>,
-    pub(super) ticket: T,
-    pub(super) started: Instant,
+    pub(crate) permit: Option<CircuitTicket>,
+    pub(crate) ticket: T,
+    pub(crate) started: Instant,
 }
 
 /// Joins everything that belongs to one allocation of a backend.
@@ -42,7 +42,6 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
 /// What has happened at an endpoint so far.
 pub(super) struct Statistics {
     pub(super) picks: AtomicU64,
-    pub(super) successes: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) overloads: AtomicU64,
     pub(super) cancelled: AtomicU64,
@@ -54,7 +53,6 @@ impl Statistics {
     fn new() -> Self {
         Self {
             picks: AtomicU64::new(0),
-            successes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
@@ -64,13 +62,16 @@ impl Statistics {
 
     fn ended(&self, outcome: Outcome, elapsed: Duration) {
         let counter = match outcome {
-            Outcome::Success => &self.successes,
-            Outcome::Failure => &self.failures,
-            Outcome::Overload { .. } => &self.overloads,
-            Outcome::Cancelled => &self.cancelled,
+            // What was answered and did not fail.
+            Outcome::Success => None,
+            Outcome::Failure => Some(&self.failures),
+            Outcome::Overload { .. } => Some(&self.overloads),
+            Outcome::Cancelled => Some(&self.cancelled),
         };
-        // Statistics: no ordering.
-        counter.fetch_add(1, Ordering::Relaxed);
+        if let Some(counter) = counter {
+            // Statistics: no ordering.
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
         if outcome != Outcome::Cancelled {
             self.latency.record(elapsed);
         }
@@ -124,7 +125,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Returns the current time of the cluster.
-    fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         self.home.now()
     }
 
@@ -158,14 +159,35 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.statistics.picks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives back the ticket of an attempt. The tracker may be the user's, and this may run while a panic unwinds.
-    fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
-        let given_back = contained(|| {
-            self.load.responded(ticket, outcome, now);
-            self.load.release(ticket, now);
-            self.load.has_limit()
+    /// Tells the load how an attempt ended, and gives its ticket back.
+    pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        self.track(|load| {
+            load.responded(ticket, outcome, now);
+            load.release(ticket, now);
+            load.has_limit()
         });
-        match given_back {
+    }
+
+    /// Tells the load how an attempt ended that still holds its ticket.
+    pub(crate) fn respond(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        self.track(|load| {
+            load.responded(ticket, outcome, now);
+            false
+        });
+    }
+
+    /// Gives back the ticket of an attempt of which the load was told how it ended.
+    pub(crate) fn release(&self, ticket: L::Ticket, now: &Now) {
+        self.track(|load| {
+            load.release(ticket, now);
+            load.has_limit()
+        });
+    }
+
+    /// Runs code of the tracker, which answers whether a place may have come free. The tracker may be the user's, and this
+    /// may run while a panic unwinds.
+    fn track(&self, code: impl FnOnce(&L) -> bool) {
+        match contained(|| code(&self.load)) {
             Some(true) => self.home.place_freed(),
             Some(false) => {}
             None => self.home.tell(&Event::Contained { what: "load" }),
@@ -173,7 +195,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Settles an attempt whose load was settled already.
-    fn ended(
+    pub(crate) fn ended(
         &self,
         permit: Option<CircuitTicket>,
         phase: Phase,
@@ -183,16 +205,23 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     ) {
         self.statistics.ended(outcome, elapsed);
         let endpoint = &*self.name;
-        self.home.tell(&Event::Ended { endpoint, phase, outcome, elapsed });
-        if let (Some(circuit), Some(permit)) = (&self.circuit, permit) {
-            match circuit.settle(permit, outcome, now) {
-                Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
-                Completion::Closed => {
-                    self.home.reseed(self, now);
-                    self.home.tell(&Event::Recovered { endpoint });
-                }
-                _ => {}
+        self.home.ended(endpoint, phase, outcome, elapsed);
+        if let Some(permit) = permit {
+            self.decide(permit, outcome, now);
+        }
+    }
+
+    /// Tells the circuit how an attempt ended.
+    pub(crate) fn decide(&self, permit: CircuitTicket, outcome: Outcome, now: &Now) {
+        let Some(circuit) = &self.circuit else { return };
+        let endpoint = &*self.name;
+        match circuit.settle(permit, outcome, now) {
+            Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
+            Completion::Closed => {
+                self.home.reseed(self, now);
+                self.home.tell(&Event::Recovered { endpoint });
             }
+            _ => {}
         }
     }
 

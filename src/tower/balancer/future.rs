@@ -9,14 +9,15 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 use tower_service::Service;
 
-use super::admission::Lease;
-use super::endpoint::{Attempt, Endpoint};
+use super::dispatch::Dispatch;
+use super::flight::{Answer, Failure, Flight, Landing, Loss};
 use super::handle::Handle;
-use super::limit::Limit;
-use super::readying::{Readying, Tried, Unready};
+use super::hedging::Hedging;
+use super::readying::Progress;
+use super::settings::Sleep;
 use super::waiting::Waiting;
-use crate::core::{LoadTracker, Outcome};
-use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event, Phase, TimedOut};
+use crate::core::LoadTracker;
+use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event};
 
 /// Resolves to the response of the endpoint that took the request.
 ///
@@ -31,12 +32,8 @@ pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
     state: State<S, R, L>,
     /// A copy of the request, when it may be made again.
     spare: Option<R>,
-    tried: Tried<S, R, L>,
-    /// How often the request was handed to an endpoint or ran out of time before.
-    attempts: u32,
-    limit: Limit,
-    /// Whether a service has had the request.
-    handed: bool,
+    progress: Progress<S, R, L>,
+    hedging: Hedging<S, R, L>,
 }
 
 #[pin_project(project = Current, project_replace = Taken)]
@@ -44,44 +41,22 @@ enum State<S: Service<R>, R, L: LoadTracker> {
     Failed {
         obstacle: BalancerErrorKind,
     },
+    /// Apart, as most requests find somebody at once.
     Waiting {
-        waiting: Waiting<S, R, L>,
+        waiting: Box<Waiting<S, R, L>>,
         request: R,
     },
-    Readying {
-        readying: Readying<S, R, L>,
-        request: R,
-    },
-    Calling {
-        attempt: Attempt<S, R, L>,
+    Flying {
         #[pin]
-        response: S::Future,
+        flight: Flight<S, R, L>,
+    },
+    /// Between one attempt and the next, holding nothing.
+    Resting {
+        sleep: Sleep,
+        failure: Failure<S::Response>,
+        request: R,
     },
     Done,
-}
-
-/// What ends a request unless it is made again.
-enum Failure<T> {
-    /// The endpoint answered, and the answer counts as a failure.
-    Answered(T),
-    Failed(BalancerError),
-}
-
-impl<T> Failure<T> {
-    fn into_result(self) -> Result<T, BalancerError> {
-        match self {
-            Self::Answered(response) => Ok(response),
-            Self::Failed(error) => Err(error),
-        }
-    }
-}
-
-/// What one step of a request comes to.
-enum Step<S: Service<R>, R, L: LoadTracker> {
-    Enter(State<S, R, L>),
-    Finish(Result<S::Response, BalancerError>),
-    /// The attempt at this endpoint failed.
-    Again(Arc<Endpoint<S, R, L>>, Failure<S::Response>),
 }
 
 impl<S, R, L> ResponseFuture<S, R, L>
@@ -92,106 +67,137 @@ where
     /// Makes the first pick.
     pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R) -> Self {
         let cluster = handle.cluster();
-        cluster.count_request();
-        let spare = cluster.copy(&request, 0);
+        let (spare, hedging) = match cluster.spare(&request) {
+            Some((spare, true)) => (Some(spare), Hedging::Due),
+            Some((spare, false)) => (Some(spare), Hedging::Over),
+            None => (None, Hedging::Over),
+        };
+        let mut progress = Progress::new();
         let state = match cluster.pick(&request, &[]) {
-            Ok(lease) => State::Readying { readying: Readying::new(lease), request },
+            Ok(lease) => {
+                progress.made = 1;
+                State::Flying { flight: Flight::new(lease, request) }
+            }
             Err(obstacle) => {
                 cluster.tell(&Event::Refused { obstacle: &obstacle });
                 if cluster.should_wait(&obstacle) {
-                    State::Waiting { waiting: Waiting::new(Arc::clone(handle)), request }
+                    State::Waiting { waiting: Box::new(Waiting::new(Arc::clone(handle))), request }
                 } else {
                     State::Failed { obstacle }
                 }
             }
         };
-        Self { state, spare, tried: Vec::new(), attempts: 0, limit: Limit::Due, handed: false }
+        Self { state, spare, progress, hedging }
     }
 
-    /// Polls the current state once, and says what comes next.
-    fn poll_step(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step<S, R, L>> {
-        let mut this = self.project();
-        let step = match this.state.as_mut().project() {
-            Current::Failed { obstacle } => Step::Finish(Err(BalancerError::new(*obstacle, 0))),
-            Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
-                Ok(lease) => match this.state.project_replace(State::Done) {
-                    Taken::Waiting { request, .. } => {
-                        Step::Enter(State::Readying { readying: Readying::new(lease), request })
-                    }
-                    _ => polled_after_completion(),
-                },
-                Err(obstacle) => Step::Enter(State::Failed { obstacle }),
-            },
-            Current::Readying { readying, request } => {
-                let ready = readying.poll_ready(cx, request, this.tried);
-                if readying.take_restart() {
-                    *this.limit = Limit::Due;
-                }
-                match ready {
-                    Poll::Ready(Ok(())) => {
-                        *this.attempts += 1;
-                        *this.handed = true;
-                        match this.state.project_replace(State::Done) {
-                            Taken::Readying { readying, request } => {
-                                Step::Enter(call(readying.into_ready(), request))
-                            }
-                            _ => polled_after_completion(),
+    /// Has the attempt that is answered last until the response ends.
+    pub(super) fn keep_open(mut self) -> Self {
+        self.progress.keeps_open = true;
+        self
+    }
+
+    /// As [`poll`](Future::poll), with what the attempt still holds.
+    pub(super) fn poll_answer(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Answer<S, R, L>, BalancerError>> {
+        loop {
+            let mut this = self.as_mut().project();
+            let failure = match this.state.as_mut().project() {
+                Current::Flying { flight } => {
+                    match ready!(this.hedging.poll_beside(flight, this.spare, this.progress, cx)) {
+                        Landing::Answered(answer) => {
+                            self.finish();
+                            return Poll::Ready(Ok(answer));
                         }
-                    }
-                    Poll::Ready(Err(Unready { endpoint, source })) => {
-                        let error = BalancerError::new(BalancerErrorKind::Endpoint, count(this.tried));
-                        Step::Finish(Err(error.at(endpoint, Phase::Readiness).caused_by(source)))
-                    }
-                    Poll::Pending => {
-                        ready!(this.limit.poll(|| readying.home().attempt_limit(), cx));
-                        *this.attempts += 1;
-                        match this.state.project_replace(State::Done) {
-                            Taken::Readying { readying, .. } => {
-                                too_late(readying.into_first(), count(this.tried) + 1)
-                            }
-                            _ => polled_after_completion(),
-                        }
+                        Landing::Refused(error) => Some(Failure::Failed(error)),
+                        Landing::Lost(loss) => self.as_mut().try_again(loss),
                     }
                 }
-            }
-            Current::Calling { response, attempt } => {
-                let answer = match response.poll(cx) {
-                    Poll::Ready(answer) => Some(answer),
-                    Poll::Pending => {
-                        ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+                Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
+                    Ok(lease) => {
+                        this.progress.made = 1;
+                        if let Taken::Waiting { request, .. } =
+                            this.state.as_mut().project_replace(State::Done)
+                        {
+                            this.state.set(State::Flying { flight: Flight::new(lease, request) });
+                        }
                         None
                     }
-                };
-                match (this.state.project_replace(State::Done), answer) {
-                    (Taken::Calling { attempt, .. }, Some(answer)) => {
-                        conclude(attempt, answer, count(this.tried) + 1)
-                    }
-                    (Taken::Calling { attempt, .. }, None) => too_late(attempt, count(this.tried) + 1),
-                    _ => polled_after_completion(),
+                    Err(obstacle) => Some(Failure::Failed(BalancerError::new(obstacle, 0))),
+                },
+                Current::Resting { sleep, .. } => {
+                    ready!(sleep.as_mut().poll(cx));
+                    self.as_mut().end_rest()
                 }
+                Current::Failed { obstacle } => Some(Failure::Failed(BalancerError::new(*obstacle, 0))),
+                Current::Done => polled_after_completion(),
+            };
+            if let Some(failure) = failure {
+                let handed = self.progress.handed;
+                self.finish();
+                return Poll::Ready(match failure {
+                    Failure::Answered(response) => Ok(Answer { response, open: None }),
+                    Failure::Failed(error) => Err(error.after_handing(handed)),
+                });
             }
-            Current::Done => polled_after_completion(),
-        };
-        Poll::Ready(step)
+        }
     }
 
-    /// Starts another attempt after one at `endpoint` failed, if there may be one and somebody can be picked.
-    fn try_again(self: Pin<&mut Self>, endpoint: &Arc<Endpoint<S, R, L>>) -> bool {
+    /// Prepares another attempt after one that failed. Returns the failure if there is to be none.
+    fn try_again(self: Pin<&mut Self>, loss: Loss<S, R, L>) -> Option<Failure<S::Response>> {
         let mut this = self.project();
-        let Some(request) = this.spare.take() else { return false };
+        let Loss { endpoint, outcome, failure, unsent } = loss;
+        let Some(endpoint) = endpoint else { return Some(failure) };
+        let is_unsent = unsent.is_some();
+        let Some(request) = unsent.or_else(|| this.spare.take()) else { return Some(failure) };
         let cluster = &**endpoint.home();
-        if !cluster.may_retry(*this.attempts) {
-            return false;
+        let sent = this.progress.sent;
+        if !cluster.may_retry(sent) {
+            return Some(failure);
         }
-        this.tried.push(Arc::clone(endpoint));
-        // When everybody has been tried, the same one again is better than nobody.
-        let picked = cluster.pick(&request, this.tried).or_else(|_| cluster.pick(&request, &[]));
-        let Ok(lease) = picked else { return false };
-        *this.limit = Limit::Due;
-        *this.spare = cluster.copy(&request, *this.attempts);
-        this.state.set(State::Readying { readying: Readying::new(lease), request });
-        true
+        if !is_unsent {
+            *this.spare = cluster.copy(&request, sent);
+        }
+        this.hedging.restart();
+        this.progress.tried.push(Arc::clone(&endpoint));
+        if let Some(sleep) = cluster.rest(sent, outcome) {
+            this.state.set(State::Resting { sleep, failure, request });
+            return None;
+        }
+        let Some(flight) = take_off(cluster, this.progress, request) else { return Some(failure) };
+        this.state.set(State::Flying { flight });
+        None
     }
+
+    /// Makes the attempt that was waited for. Returns the failure of the one before if nobody can be picked.
+    fn end_rest(self: Pin<&mut Self>) -> Option<Failure<S::Response>> {
+        let mut this = self.project();
+        let Taken::Resting { failure, request, .. } = this.state.as_mut().project_replace(State::Done) else {
+            return None;
+        };
+        let home = this.progress.tried.last().map(|endpoint| Arc::clone(endpoint.home()));
+        let flight = home.and_then(|home| take_off(&*home, this.progress, request));
+        let Some(flight) = flight else { return Some(failure) };
+        this.state.set(State::Flying { flight });
+        None
+    }
+}
+
+/// Picks somebody who was not tried. When everybody was, the same one again is better than nobody.
+fn take_off<S, R, L>(
+    cluster: &dyn Dispatch<S, R, L>,
+    progress: &mut Progress<S, R, L>,
+    request: R,
+) -> Option<Flight<S, R, L>>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
+    let picked = cluster.pick(&request, &progress.tried).or_else(|_| cluster.pick(&request, &[]));
+    let lease = picked.ok()?;
+    progress.made = progress.made.saturating_add(1);
+    Some(Flight::new(lease, request))
 }
 
 impl<S, R, L> Future for ResponseFuture<S, R, L>
@@ -204,91 +210,18 @@ where
     /// # Panics
     ///
     /// When it is polled after it was ready.
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            match ready!(self.as_mut().poll_step(cx)) {
-                Step::Enter(state) => self.as_mut().project().state.set(state),
-                Step::Again(endpoint, failure) => {
-                    if !self.as_mut().try_again(&endpoint) {
-                        return self.finish(failure.into_result());
-                    }
-                }
-                Step::Finish(result) => return self.finish(result),
-            }
-        }
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_answer(cx).map_ok(|answer| answer.response)
     }
 }
 
 impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
-    fn finish(
-        self: Pin<&mut Self>,
-        result: Result<S::Response, BalancerError>,
-    ) -> Poll<Result<S::Response, BalancerError>> {
+    /// Gives up what is still under way.
+    fn finish(self: Pin<&mut Self>) {
         let mut this = self.project();
+        *this.hedging = Hedging::Over;
         this.state.set(State::Done);
-        *this.limit = Limit::Never;
-        let handed = *this.handed;
-        Poll::Ready(result.map_err(|error| error.after_handing(handed)))
     }
-}
-
-/// Counts the attempts that failed, also those whose endpoint did not become ready.
-fn count<T>(tried: &[T]) -> u32 {
-    u32::try_from(tried.len()).unwrap_or(u32::MAX)
-}
-
-/// Hands the request to the service that is ready for it.
-fn call<S, R, L>(lease: Lease<S, R, L>, request: R) -> State<S, R, L>
-where
-    S: Service<R>,
-    L: LoadTracker,
-{
-    let Lease { mut attempt, mut service } = lease;
-    attempt.called();
-    State::Calling { response: service.call(request), attempt }
-}
-
-/// Ends an attempt that was answered.
-fn conclude<S, R, L>(
-    attempt: Attempt<S, R, L>,
-    answer: Result<S::Response, S::Error>,
-    attempts: u32,
-) -> Step<S, R, L>
-where
-    S: Service<R, Error: Into<BoxError>>,
-    L: LoadTracker,
-{
-    let endpoint = Arc::clone(attempt.endpoint());
-    let outcome = endpoint.home().classify(answer.as_ref());
-    attempt.end(outcome);
-    match answer {
-        Ok(response) if !outcome.is_error() => Step::Finish(Ok(response)),
-        Ok(response) => Step::Again(endpoint, Failure::Answered(response)),
-        Err(source) => {
-            let error = BalancerError::new(BalancerErrorKind::Endpoint, attempts)
-                .at(Arc::clone(endpoint.name()), Phase::Call)
-                .caused_by(source.into());
-            if outcome.is_error() {
-                Step::Again(endpoint, Failure::Failed(error))
-            } else {
-                Step::Finish(Err(error))
-            }
-        }
-    }
-}
-
-/// Ends an attempt that took longer than it may: a failure of the endpoint.
-fn too_late<S, R, L>(attempt: Attempt<S, R, L>, attempts: u32) -> Step<S, R, L>
-where
-    S: Service<R>,
-    L: LoadTracker,
-{
-    let endpoint = Arc::clone(attempt.endpoint());
-    let error = BalancerError::new(BalancerErrorKind::Deadline, attempts)
-        .at(Arc::clone(endpoint.name()), attempt.phase())
-        .caused_by(TimedOut.into());
-    attempt.end(Outcome::Failure);
-    Step::Again(endpoint, Failure::Failed(error))
 }
 
 #[cold]
@@ -301,13 +234,13 @@ impl<S: Service<R>, R, L: LoadTracker> fmt::Debug for ResponseFuture<S, R, L> {
         let state = match self.state {
             State::Failed { .. } => "failed",
             State::Waiting { .. } => "waiting",
-            State::Readying { .. } => "readying",
-            State::Calling { .. } => "calling",
+            State::Flying { .. } => "under way",
+            State::Resting { .. } => "resting",
             State::Done => "done",
         };
         f.debug_struct("ResponseFuture")
             .field("state", &state)
-            .field("attempts", &self.attempts)
+            .field("attempts", &self.progress.made)
             .finish_non_exhaustive()
     }
 }

@@ -6,6 +6,7 @@
 //! request -> key -> pick -> permit -> ticket -> ready -> call -> classify
 //!               ^                                           |
 //!               +---- retry, avoiding what was tried -------+
+//!               +---- hedge, beside one that takes long ----+
 //! ```
 //!
 //! A [`Balancer`] is a cheap handle; its clones share one pool. What is not on the path of a request (membership, cooldowns,
@@ -26,12 +27,17 @@ mod contain;
 mod dispatch;
 mod driver;
 mod endpoint;
+mod flight;
 mod future;
+mod guarded;
 mod handle;
+mod hedging;
+mod latency_window;
 mod limit;
 mod pool;
 mod readying;
 mod reconcile;
+mod repeats;
 mod report;
 mod settings;
 mod waiting;
@@ -39,6 +45,9 @@ mod waiting;
 pub use self::balancer::Balancer;
 pub use self::builder::{BuildError, Builder, Discoverer};
 pub use self::driver::Driver;
+pub(super) use self::endpoint::{Admitted, Attempt, Endpoint};
 pub use self::future::ResponseFuture;
+pub use self::guarded::{GuardedBalancer, GuardedFuture};
 pub use self::pool::Member;
+pub use self::repeats::RepeatReport;
 pub use self::report::{MemberReport, Report};

@@ -12,8 +12,25 @@ use super::waiting::Registration;
 use crate::core::LoadTracker;
 use crate::tower::{BalancerErrorKind, BoxError};
 
-/// The endpoints that a request has tried.
-pub(super) type Tried<S, R, L> = Vec<Arc<Endpoint<S, R, L>>>;
+/// What a request has gone through so far, in all of its attempts.
+pub(super) struct Progress<S, R, L: LoadTracker> {
+    /// The endpoints that it is not sent to again as long as there are others.
+    pub(super) tried: Vec<Arc<Endpoint<S, R, L>>>,
+    /// How often it was handed to an endpoint or ran out of time before.
+    pub(super) sent: u32,
+    /// How many attempts there were, those included whose endpoint did not become ready.
+    pub(super) made: u32,
+    /// Whether a service has had the request.
+    pub(super) handed: bool,
+    /// Whether the attempt that is answered is to last until the response ends.
+    pub(super) keeps_open: bool,
+}
+
+impl<S, R, L: LoadTracker> Progress<S, R, L> {
+    pub(super) const fn new() -> Self {
+        Self { tried: Vec::new(), sent: 0, made: 0, handed: false, keeps_open: false }
+    }
+}
 
 /// An endpoint that could not be made ready.
 pub(super) struct Unready {
@@ -25,12 +42,18 @@ pub(super) struct Unready {
 /// other held is given back.
 pub(super) struct Readying<S, R, L: LoadTracker> {
     first: Lease<S, R, L>,
-    beside: Option<Lease<S, R, L>>,
-    registration: Option<Registration<S, R, L>>,
-    /// The changes of the cluster that had been seen when nobody could be found to stand beside.
-    alone_at: Option<u64>,
     /// Whether the first is another one than it was when this was last asked.
     restarted: bool,
+    /// Apart, as most services are ready when they are asked for the first time.
+    wait: Option<Box<Wait<S, R, L>>>,
+}
+
+/// What is needed while the first is not ready.
+struct Wait<S, R, L: LoadTracker> {
+    beside: Option<Lease<S, R, L>>,
+    registration: Registration<S, R, L>,
+    /// The changes of the cluster that had been seen when nobody could be found to stand beside.
+    alone_at: Option<u64>,
 }
 
 impl<S, R, L> Readying<S, R, L>
@@ -39,27 +62,27 @@ where
     L: LoadTracker,
 {
     pub(super) fn new(lease: Lease<S, R, L>) -> Self {
-        Self { first: lease, beside: None, registration: None, alone_at: None, restarted: false }
+        Self { first: lease, restarted: false, wait: None }
     }
 
-    /// Returns the lease whose service is ready. An endpoint that fails is charged, joins `tried`, and is replaced by another
-    /// one, as long as there is one.
+    /// Is ready when the first one is. An endpoint that fails is charged, joins those that were tried, and is replaced by
+    /// another one, as long as there is one.
     pub(super) fn poll_ready(
         &mut self,
         cx: &mut Context<'_>,
         request: &R,
-        tried: &mut Tried<S, R, L>,
+        progress: &mut Progress<S, R, L>,
     ) -> Poll<Result<(), Unready>> {
         loop {
             match self.first.service.poll_ready(cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
-                Poll::Ready(Err(error)) => self.replace_first(error.into(), request, tried)?,
+                Poll::Ready(Err(error)) => self.replace_first(error.into(), request, progress)?,
                 Poll::Pending => {
                     self.register(cx);
-                    if is_retired(&self.first) && self.leave_first(request, tried) {
+                    if is_retired(&self.first) && self.leave_first(request, progress) {
                         continue;
                     }
-                    match self.poll_beside(cx, request, tried) {
+                    match self.poll_beside(cx, request, progress) {
                         Poll::Ready(true) => return Poll::Ready(Ok(())),
                         Poll::Ready(false) => {}
                         Poll::Pending => return Poll::Pending,
@@ -72,7 +95,11 @@ where
     /// Has the task woken by the next change, also while there are two: one of them may cease to be a member.
     fn register(&mut self, cx: &Context<'_>) {
         let home = self.first.attempt.endpoint().home();
-        self.registration.get_or_insert_with(|| Registration::new(Arc::clone(home))).register(cx);
+        let wait = self.wait.get_or_insert_with(|| {
+            let registration = Registration::new(Arc::clone(home));
+            Box::new(Wait { beside: None, registration, alone_at: None })
+        });
+        wait.registration.register(cx);
     }
 
     /// Tells whether another attempt has become the first since this was last asked; its time starts anew.
@@ -94,25 +121,32 @@ where
         self.first.attempt
     }
 
+    fn take_beside(&mut self) -> Option<Lease<S, R, L>> {
+        self.wait.as_mut()?.beside.take()
+    }
+
     /// Makes the one beside the first, or picks another.
     fn replace_first(
         &mut self,
         source: BoxError,
         request: &R,
-        tried: &mut Tried<S, R, L>,
+        progress: &mut Progress<S, R, L>,
     ) -> Result<(), Unready> {
         let endpoint = Arc::clone(self.first.attempt.endpoint());
         self.first.attempt.charge();
-        tried.push(Arc::clone(&endpoint));
-        let next = match self.beside.take() {
+        progress.tried.push(Arc::clone(&endpoint));
+        let next = match self.take_beside() {
             Some(beside) => Some(beside),
-            None => endpoint.home().pick(request, tried).ok(),
+            None => endpoint.home().pick(request, &progress.tried).ok(),
         };
         match next {
             Some(next) => {
                 self.first = next;
-                self.alone_at = None;
                 self.restarted = true;
+                progress.made = progress.made.saturating_add(1);
+                if let Some(wait) = &mut self.wait {
+                    wait.alone_at = None;
+                }
                 Ok(())
             }
             None => Err(Unready { endpoint: Arc::clone(endpoint.name()), source }),
@@ -120,10 +154,10 @@ where
     }
 
     /// Leaves an endpoint that is no member any more, if there is another one.
-    fn leave_first(&mut self, request: &R, tried: &Tried<S, R, L>) -> bool {
-        let next = match self.beside.take() {
+    fn leave_first(&mut self, request: &R, progress: &Progress<S, R, L>) -> bool {
+        let next = match self.take_beside() {
             Some(beside) => Some(beside),
-            None => self.first.attempt.endpoint().home().pick(request, tried).ok(),
+            None => self.home().pick(request, &progress.tried).ok(),
         };
         self.restarted |= next.is_some();
         next.map(|next| self.first = next).is_some()
@@ -131,44 +165,59 @@ where
 
     /// Polls the one beside, and picks one when there is none. Answers whether it is ready, and then it is the first; not
     /// ready at once means that the situation has changed.
-    fn poll_beside(&mut self, cx: &mut Context<'_>, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
-        drop(self.beside.take_if(|beside| is_retired(beside)));
-        let Some(beside) = &mut self.beside else { return self.poll_pick_beside(request, tried) };
+    fn poll_beside(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &R,
+        progress: &mut Progress<S, R, L>,
+    ) -> Poll<bool> {
+        let Some(wait) = &mut self.wait else { return Poll::Pending };
+        drop(wait.beside.take_if(|beside| is_retired(beside)));
+        let Some(beside) = &mut wait.beside else {
+            return wait.poll_pick(self.first.attempt.endpoint(), request, progress);
+        };
         match beside.service.poll_ready(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
-                if let Some(beside) = self.beside.take() {
+                if let Some(beside) = wait.beside.take() {
                     self.first = beside;
                     self.restarted = true;
                 }
                 Poll::Ready(true)
             }
             Poll::Ready(Err(_)) => {
-                if let Some(mut beside) = self.beside.take() {
+                if let Some(mut beside) = wait.beside.take() {
                     beside.attempt.charge();
-                    tried.push(Arc::clone(beside.attempt.endpoint()));
+                    progress.tried.push(Arc::clone(beside.attempt.endpoint()));
+                    progress.made = progress.made.saturating_add(1);
                 }
-                self.alone_at = None;
+                wait.alone_at = None;
                 Poll::Ready(false)
             }
         }
     }
+}
 
-    fn poll_pick_beside(&mut self, request: &R, tried: &mut Tried<S, R, L>) -> Poll<bool> {
-        let home = self.first.attempt.endpoint().home();
+impl<S, R, L: LoadTracker> Wait<S, R, L> {
+    /// Picks one to stand beside `first`.
+    fn poll_pick(
+        &mut self,
+        first: &Arc<Endpoint<S, R, L>>,
+        request: &R,
+        progress: &mut Progress<S, R, L>,
+    ) -> Poll<bool> {
+        let home = first.home();
         let changes = home.changes();
         if self.alone_at == Some(changes) {
             return Poll::Pending;
         }
-        tried.push(Arc::clone(self.first.attempt.endpoint()));
-        let mut picked = home.pick(request, tried);
-        if matches!(picked, Err(BalancerErrorKind::AtCapacity(_)))
-            && self.registration.as_mut().is_some_and(Registration::want_place)
-        {
-            picked = home.pick(request, tried);
+        progress.tried.push(Arc::clone(first));
+        let mut picked = home.pick(request, &progress.tried);
+        if matches!(picked, Err(BalancerErrorKind::AtCapacity(_))) && self.registration.want_place() {
+            picked = home.pick(request, &progress.tried);
         }
         self.beside = picked.ok();
-        tried.pop();
+        progress.tried.pop();
         if self.beside.is_some() {
             return Poll::Ready(false);
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::cluster::Ledger;
 use super::pool::{Member, Pool};
+use super::repeats::RepeatReport;
 use crate::core::histogram::quantile;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
@@ -33,6 +34,8 @@ pub struct Report {
     /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
     /// spawned on, or when its future is dropped.
     pub driven: bool,
+    /// What was sent more than once.
+    pub repeats: RepeatReport,
 }
 
 /// Describes one member.
@@ -53,8 +56,8 @@ pub struct MemberReport {
     pub weight: u32,
     /// Its load, in the unit of its tracker.
     pub load: f64,
-    /// The attempts that have started and not ended. An attempt ends with the head of its response: a body that is still
-    /// being read is not counted.
+    /// The attempts that have started and not ended. An attempt ends with the head of its response, and a body that is still
+    /// being read is not counted, except with a [`GuardedBalancer`](super::GuardedBalancer).
     pub in_flight: u64,
     /// The attempts that have started.
     pub picks: u64,
@@ -94,7 +97,12 @@ impl Report {
             last_error: ledger.last_error.clone(),
             failing_fast,
             driven,
+            repeats: RepeatReport::default(),
         }
+    }
+
+    pub(super) fn with_repeats(self, repeats: RepeatReport) -> Self {
+        Self { repeats, ..self }
     }
 
     /// Returns the member with this name.
@@ -118,15 +126,12 @@ impl MemberReport {
         let endpoint = member.endpoint();
         let statistics = endpoint.statistics();
         // Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
-        let [successes, failures, overloads, cancelled, picks] = [
-            &statistics.successes,
-            &statistics.failures,
-            &statistics.overloads,
-            &statistics.cancelled,
-            &statistics.picks,
-        ]
-        .map(|counter| counter.load(Ordering::Acquire));
         let latency: Vec<u64> = statistics.latency.counts().collect();
+        let [failures, overloads, cancelled, picks] =
+            [&statistics.failures, &statistics.overloads, &statistics.cancelled, &statistics.picks]
+                .map(|counter| counter.load(Ordering::Acquire));
+        let answered = latency.iter().fold(0_u64, |answered, count| answered.saturating_add(*count));
+        let successes = answered.saturating_sub(failures.saturating_add(overloads));
         Self {
             endpoint: Arc::clone(endpoint.name()),
             status: member.status(),
@@ -177,6 +182,7 @@ impl fmt::Display for Report {
         if !self.driven {
             f.write_str(", NOT DRIVEN")?;
         }
+        self.repeats.fmt(f)?;
         if let Some(error) = &self.last_error {
             write!(f, ", last error: {error}")?;
         }

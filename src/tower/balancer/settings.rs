@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tower_service::Service;
 
+use super::repeats::Repeats;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
 use crate::tower::{Hook, RequestContext};
@@ -54,32 +55,16 @@ where
     }
 }
 
-/// Classifies in the plain way: `Ok` is a success.
-pub(super) struct ClassifyByResult;
-
-impl<S, R> Classify<S, R> for ClassifyByResult {
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
-    where
-        S: Service<R>,
-    {
-        Outcome::of(answer)
-    }
-}
-
-/// How requests are tried again.
-pub(super) struct Retries<R> {
-    pub(super) max_attempts: u32,
-    /// Only who asks for retries needs requests that can be cloned.
-    pub(super) clone: fn(&R) -> R,
-}
-
 /// Everything that a cluster is told once.
 pub(super) struct Settings<M, S, R> {
     pub(super) picker: Box<dyn Picker<M, R>>,
-    pub(super) classifier: Box<dyn Classify<S, R>>,
+    /// None classifies in the plain way.
+    pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
     pub(super) timer: Arc<dyn AnyTimer>,
     pub(super) hook: Arc<dyn Hook>,
+    /// Whether anybody hears the hook.
+    pub(super) is_heard: bool,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
-    pub(super) retries: Option<Retries<R>>,
+    pub(super) repeats: Option<Repeats<R>>,
 }

@@ -1,0 +1,245 @@
+//! One attempt of a request, from its lease to its answer.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project::pin_project;
+use tower_service::Service;
+
+use super::admission::Lease;
+use super::endpoint::{Attempt, Endpoint};
+use super::limit::Limit;
+use super::readying::{Progress, Readying, Unready};
+use crate::core::{LoadTracker, Outcome};
+use crate::tower::completion::Answered;
+use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Phase, TimedOut};
+
+/// Makes an endpoint ready, calls it, and sees how it ends.
+#[pin_project]
+pub(super) struct Flight<S: Service<R>, R, L: LoadTracker> {
+    #[pin]
+    stage: Stage<S, R, L>,
+    limit: Limit,
+}
+
+#[pin_project(project = Current, project_replace = Taken)]
+enum Stage<S: Service<R>, R, L: LoadTracker> {
+    Readying {
+        readying: Readying<S, R, L>,
+        request: R,
+    },
+    Calling {
+        attempt: Attempt<S, R, L>,
+        #[pin]
+        response: S::Future,
+    },
+    Landed,
+}
+
+/// What an attempt comes to.
+pub(super) enum Landing<S: Service<R>, R, L: LoadTracker> {
+    /// A good answer.
+    Answered(Answer<S, R, L>),
+    /// An error that is no fault of the endpoint: the last word.
+    Refused(BalancerError),
+    Lost(Loss<S, R, L>),
+}
+
+/// The answer of an endpoint.
+pub(super) struct Answer<S: Service<R>, R, L: LoadTracker> {
+    pub(super) response: S::Response,
+    /// What the attempt still holds, when attempts are to last until responses end.
+    pub(super) open: Option<Box<Answered<S, R, L>>>,
+}
+
+/// A failed attempt, which has ended.
+pub(super) struct Loss<S: Service<R>, R, L: LoadTracker> {
+    /// Where it was; none when no other attempt is to follow.
+    pub(super) endpoint: Option<Arc<Endpoint<S, R, L>>>,
+    pub(super) outcome: Outcome,
+    pub(super) failure: Failure<S::Response>,
+    /// The request, when nobody had it.
+    pub(super) unsent: Option<R>,
+}
+
+/// What ends a request unless it is made again.
+pub(super) enum Failure<T> {
+    /// The endpoint answered, and the answer counts as a failure.
+    Answered(T),
+    Failed(BalancerError),
+}
+
+impl<S, R, L> Flight<S, R, L>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
+    pub(super) fn new(lease: Lease<S, R, L>, request: R) -> Self {
+        Self { stage: Stage::Readying { readying: Readying::new(lease), request }, limit: Limit::Due }
+    }
+
+    /// Returns the attempt whose service has the request.
+    pub(super) fn called(&self) -> Option<&Attempt<S, R, L>> {
+        match &self.stage {
+            Stage::Calling { attempt, .. } => Some(attempt),
+            _ => None,
+        }
+    }
+
+    pub(super) fn has_landed(&self) -> bool {
+        matches!(self.stage, Stage::Landed)
+    }
+
+    /// # Panics
+    ///
+    /// When it has landed.
+    pub(super) fn poll(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        progress: &mut Progress<S, R, L>,
+    ) -> Poll<Landing<S, R, L>> {
+        if matches!(self.stage, Stage::Readying { .. })
+            && let Some(landing) = ready!(self.as_mut().poll_ready(cx, progress))
+        {
+            return Poll::Ready(landing);
+        }
+        self.poll_response(cx, progress)
+    }
+
+    /// Calls the service as soon as it is ready; answers with what the attempt has come to instead.
+    fn poll_ready(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        progress: &mut Progress<S, R, L>,
+    ) -> Poll<Option<Landing<S, R, L>>> {
+        let mut this = self.project();
+        let Current::Readying { readying, request } = this.stage.as_mut().project() else {
+            return Poll::Ready(None);
+        };
+        let ready = readying.poll_ready(cx, request, progress);
+        if readying.take_restart() {
+            *this.limit = Limit::Due;
+        }
+        let is_late = match ready {
+            Poll::Ready(Err(unready)) => {
+                this.stage.set(Stage::Landed);
+                return Poll::Ready(Some(not_ready(unready, progress.made)));
+            }
+            Poll::Ready(Ok(())) => false,
+            Poll::Pending => {
+                ready!(this.limit.poll(|| readying.home().attempt_limit(), cx));
+                true
+            }
+        };
+        progress.sent = progress.sent.saturating_add(1);
+        let Taken::Readying { readying, request } = this.stage.as_mut().project_replace(Stage::Landed) else {
+            return Poll::Ready(None);
+        };
+        if is_late {
+            return Poll::Ready(Some(too_late(readying.into_first(), Some(request), progress.made)));
+        }
+        progress.handed = true;
+        let Lease { mut attempt, mut service } = readying.into_ready();
+        attempt.called();
+        this.stage.set(Stage::Calling { response: service.call(request), attempt });
+        Poll::Ready(None)
+    }
+
+    fn poll_response(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        progress: &Progress<S, R, L>,
+    ) -> Poll<Landing<S, R, L>> {
+        let mut this = self.project();
+        let answer = match this.stage.as_mut().project() {
+            Current::Calling { response, attempt } => match response.poll(cx) {
+                Poll::Ready(answer) => Some(answer),
+                Poll::Pending => {
+                    ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+                    None
+                }
+            },
+            _ => landed_before(),
+        };
+        let Taken::Calling { attempt, .. } = this.stage.project_replace(Stage::Landed) else {
+            landed_before()
+        };
+        Poll::Ready(match answer {
+            Some(answer) => conclude(attempt, answer, progress),
+            None => too_late(attempt, None, progress.made),
+        })
+    }
+}
+
+/// Classifies an answer, and ends the attempt unless it is to last until the response ends.
+fn conclude<S, R, L>(
+    attempt: Attempt<S, R, L>,
+    answer: Result<S::Response, S::Error>,
+    progress: &Progress<S, R, L>,
+) -> Landing<S, R, L>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
+    let outcome = attempt.endpoint().home().classify(answer.as_ref());
+    let failure = match answer {
+        Ok(response) if !outcome.is_error() => {
+            let open = if progress.keeps_open {
+                Some(Box::new(Answered::new(attempt, outcome)))
+            } else {
+                attempt.end(outcome);
+                None
+            };
+            return Landing::Answered(Answer { response, open });
+        }
+        failure => failure,
+    };
+    let endpoint = Arc::clone(attempt.endpoint());
+    attempt.end(outcome);
+    let failure = match failure {
+        Ok(response) => Failure::Answered(response),
+        Err(source) => {
+            let error = BalancerError::new(BalancerErrorKind::Endpoint, progress.made)
+                .at(Arc::clone(endpoint.name()), Phase::Call)
+                .caused_by(source.into());
+            if !outcome.is_error() {
+                return Landing::Refused(error);
+            }
+            Failure::Failed(error)
+        }
+    };
+    Landing::Lost(Loss { endpoint: Some(endpoint), outcome, failure, unsent: None })
+}
+
+/// Ends an attempt that took longer than it may: a failure of the endpoint.
+fn too_late<S, R, L>(attempt: Attempt<S, R, L>, unsent: Option<R>, made: u32) -> Landing<S, R, L>
+where
+    S: Service<R>,
+    L: LoadTracker,
+{
+    let endpoint = Arc::clone(attempt.endpoint());
+    let error = BalancerError::new(BalancerErrorKind::Deadline, made)
+        .at(Arc::clone(endpoint.name()), attempt.phase())
+        .caused_by(TimedOut.into());
+    attempt.end(Outcome::Failure);
+    let failure = Failure::Failed(error);
+    Landing::Lost(Loss { endpoint: Some(endpoint), outcome: Outcome::Failure, failure, unsent })
+}
+
+/// Nobody could be made ready.
+fn not_ready<S, R, L>(unready: Unready, made: u32) -> Landing<S, R, L>
+where
+    S: Service<R>,
+    L: LoadTracker,
+{
+    let Unready { endpoint, source } = unready;
+    let error = BalancerError::new(BalancerErrorKind::Endpoint, made);
+    let failure = Failure::Failed(error.at(endpoint, Phase::Readiness).caused_by(source));
+    Landing::Lost(Loss { endpoint: None, outcome: Outcome::Failure, failure, unsent: None })
+}
+
+#[cold]
+fn landed_before() -> ! {
+    panic!("an attempt was polled after it had landed")
+}

@@ -1,0 +1,257 @@
+//! Requests that are sent more than once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::admission::Lease;
+use super::cluster::Cluster;
+use super::contain::{contain, tell};
+use super::endpoint::Endpoint;
+use super::latency_window::LatencyWindow;
+use super::settings::Sleep;
+use crate::core::striped::StripedCounter;
+use crate::core::{Attempted, LoadTracker, Outcome};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::tower::hedge::When;
+use crate::tower::{Event, Hedge, Idempotent, Retry, RetryBudget};
+
+/// Counts what a balancer sent more than once.
+///
+/// It is a part of the [`Report`](super::Report).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepeatReport {
+    /// The requests that were tried again after a failure, once for each time.
+    pub retries: u64,
+    /// The retries that the budget did not allow.
+    pub retries_denied: u64,
+    /// The requests that were sent to a second endpoint beside the first.
+    pub hedges: u64,
+    /// The hedges that the budget did not allow.
+    pub hedges_denied: u64,
+    /// The hedges that had the answer first.
+    pub hedges_won: u64,
+}
+
+/// Prints what is not zero, each with a comma before it.
+impl fmt::Display for RepeatReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [
+            (self.retries, "retries"),
+            (self.retries_denied, "retries denied"),
+            (self.hedges, "hedges"),
+            (self.hedges_denied, "hedges denied"),
+            (self.hedges_won, "hedges won"),
+        ];
+        counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+    }
+}
+
+/// What a builder was told about repeats.
+pub(super) struct Repeating<R> {
+    pub(super) retry: Option<Retry>,
+    pub(super) hedge: Option<Hedge>,
+    /// Only who asks for repeats needs requests that can be cloned.
+    pub(super) clone: Option<fn(&R) -> R>,
+    pub(super) idempotent: Option<Box<dyn Idempotent<R> + Send + Sync>>,
+}
+
+/// How requests are sent again, and how much of that there has been.
+pub(super) struct Repeats<R> {
+    retry: Retry,
+    hedge: Option<(Hedge, Option<LatencyWindow>)>,
+    clone: fn(&R) -> R,
+    idempotent: Option<Box<dyn Idempotent<R> + Send + Sync>>,
+    spending: Mutex<Spending>,
+    requests: StripedCounter,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    retries: AtomicU64,
+    retries_denied: AtomicU64,
+    hedges: AtomicU64,
+    hedges_denied: AtomicU64,
+    hedges_won: AtomicU64,
+}
+
+/// The budget and what has been deposited in it.
+struct Spending {
+    budget: RetryBudget,
+    deposited: u64,
+    at: Instant,
+}
+
+impl Spending {
+    /// Takes what a repeat costs, if `requests`, counted from the start, have earned it.
+    fn try_withdraw(&mut self, requests: u64, now: Instant) -> bool {
+        self.budget.deposit_since(requests.saturating_sub(self.deposited), self.at, now);
+        (self.deposited, self.at) = (requests, now);
+        self.budget.try_withdraw(now)
+    }
+}
+
+impl<R> Repeating<R> {
+    pub(super) const fn none() -> Self {
+        Self { retry: None, hedge: None, clone: None, idempotent: None }
+    }
+
+    pub(super) fn into_repeats(self, now: Instant) -> Option<Repeats<R>> {
+        let clone = self.clone?;
+        let retry = self.retry.unwrap_or_else(Retry::never);
+        let hedge = self.hedge.map(|hedge| match hedge.when {
+            When::After(_) => (hedge, None),
+            When::Quantile { quantile, min_samples, .. } => {
+                (hedge, Some(LatencyWindow::new(quantile, min_samples, now)))
+            }
+        });
+        Some(Repeats {
+            hedge,
+            clone,
+            idempotent: self.idempotent,
+            spending: Mutex::new(Spending { budget: retry.budget().clone(), deposited: 0, at: now }),
+            retry,
+            requests: StripedCounter::new(),
+            counts: Counts::default(),
+        })
+    }
+}
+
+impl<R> Repeats<R> {
+    /// Takes the token for one repeat. Requests are counted where they are made, and brought in here, so that they share
+    /// nothing that is written.
+    fn try_withdraw(&self, now: Instant) -> bool {
+        lock(&self.spending).try_withdraw(self.requests.sum(), now)
+    }
+
+    /// Tells whether a request that was sent so many times may be sent once more after a failure.
+    fn has_attempts_left(&self, sent: u32) -> bool {
+        sent < self.retry.max_attempts()
+    }
+
+    /// Returns after which time a request is hedged; not yet, as long as too little is known.
+    fn hedge_delay(&self, now: Instant) -> Option<Duration> {
+        match self.hedge.as_ref()? {
+            (Hedge { when: When::Quantile { least, .. } }, Some(window)) => {
+                window.quantile(now).map(|delay| delay.max(*least))
+            }
+            (Hedge { when: When::After(delay) }, _) => Some(*delay),
+            _ => None,
+        }
+    }
+
+    /// Times a request. Whatever did not succeed would have taken longer, which is worth knowing of the slow ones.
+    pub(super) fn time(&self, outcome: Outcome, elapsed: Duration) {
+        if let Some((_, Some(window))) = &self.hedge
+            && (outcome.is_success() || window.latest().is_some_and(|delay| elapsed >= delay))
+        {
+            window.record(elapsed);
+        }
+    }
+
+    pub(super) fn report(&self) -> RepeatReport {
+        // Statistics: no ordering.
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        RepeatReport {
+            retries: count(&self.counts.retries),
+            retries_denied: count(&self.counts.retries_denied),
+            hedges: count(&self.counts.hedges),
+            hedges_denied: count(&self.counts.hedges_denied),
+            hedges_won: count(&self.counts.hedges_won),
+        }
+    }
+}
+
+impl<K, B, S, R, L> Cluster<K, B, S, R, L>
+where
+    S: Clone,
+    L: LoadTracker,
+{
+    /// Counts a request, and copies it if it may be sent again; tells whether it may be hedged.
+    pub(super) fn spare_of(&self, request: &R) -> Option<(R, bool)> {
+        let repeats = self.settings.repeats.as_ref()?;
+        repeats.requests.add(1);
+        let hedged = repeats.hedge.is_some();
+        if !hedged && !repeats.has_attempts_left(1) {
+            return None;
+        }
+        let may_repeat = repeats.idempotent.as_ref().is_none_or(|idempotent| {
+            // Whoever cannot say that it may be sent twice does not say so.
+            contain(&*self.settings.hook, "idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
+        });
+        may_repeat.then(|| ((repeats.clone)(request), hedged))
+    }
+
+    pub(super) fn copy_of(&self, request: &R, sent: u32) -> Option<R> {
+        let repeats = self.settings.repeats.as_ref()?;
+        repeats.has_attempts_left(sent.saturating_add(1)).then(|| (repeats.clone)(request))
+    }
+
+    pub(super) fn try_retry(&self, sent: u32) -> bool {
+        let Some(repeats) = &self.settings.repeats else { return false };
+        if !repeats.has_attempts_left(sent) || self.is_closed() {
+            return false;
+        }
+        let granted = repeats.try_withdraw(self.settings.timer.now());
+        let (counter, event) = if granted {
+            (&repeats.counts.retries, Event::Retried)
+        } else {
+            (&repeats.counts.retries_denied, Event::RetryDenied)
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        tell(&*self.settings.hook, &event);
+        granted
+    }
+
+    pub(super) fn rest_after(&self, sent: u32, outcome: Outcome) -> Option<Sleep> {
+        let wait = self.settings.repeats.as_ref()?.retry.wait(sent, outcome);
+        if wait.is_zero() {
+            return None;
+        }
+        let until = self.settings.timer.now().checked_add(wait)?;
+        Some(self.settings.timer.sleep_until(until))
+    }
+
+    pub(super) fn wait_for_hedge(&self) -> Option<Sleep> {
+        let repeats = self.settings.repeats.as_ref()?;
+        let now = self.settings.timer.now();
+        let until = now.checked_add(repeats.hedge_delay(now)?)?;
+        Some(self.settings.timer.sleep_until(until))
+    }
+
+    pub(super) fn try_hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>> {
+        let repeats = self.settings.repeats.as_ref()?;
+        if self.is_closed() || !self.has_others(tried) {
+            return None;
+        }
+        if !repeats.try_withdraw(self.settings.timer.now()) {
+            repeats.counts.hedges_denied.fetch_add(1, Ordering::Relaxed);
+            tell(&*self.settings.hook, &Event::HedgeDenied);
+            return None;
+        }
+        let lease = self.admit_one(request, tried).ok()?;
+        repeats.counts.hedges.fetch_add(1, Ordering::Relaxed);
+        tell(&*self.settings.hook, &Event::Hedged { endpoint: lease.attempt.endpoint().name() });
+        Some(lease)
+    }
+
+    pub(super) fn count_won_hedge(&self) {
+        if let Some(repeats) = &self.settings.repeats {
+            repeats.counts.hedges_won.fetch_add(1, Ordering::Relaxed);
+        }
+        tell(&*self.settings.hook, &Event::HedgeWon);
+    }
+
+    /// Tells whether somebody else seems to be eligible, so that no token is spent in vain.
+    fn has_others(&self, tried: &[Arc<Endpoint<S, R, L>>]) -> bool {
+        let pool = self.pool.load();
+        let tried: Attempted = tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
+        let eligible = tried.iter().filter(|position| pool.eligibility.contains(*position)).count();
+        pool.eligibility.count() > eligible
+    }
+}

@@ -1,0 +1,120 @@
+//! Responses that go on after their head.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Phase;
+use super::balancer::{Admitted, Attempt, Endpoint};
+use crate::core::{LoadTracker, Now, Outcome};
+use crate::health::CircuitTicket;
+
+/// Keeps an attempt open while the rest of its response is on its way.
+///
+/// It travels in the response: a body keeps it and calls [`finish`](Self::finish) at its end, or when it breaks off. Until
+/// then the attempt is in flight, for the load, for limits and for reports. The latency ended with the head already.
+///
+/// Dropping it, also while a panic unwinds, ends the attempt as cancelled, which is no failure: the reader lost interest.
+///
+/// # Health
+///
+/// The outcome that is given to `finish` is the one of the attempt. A probe of a circuit is the exception: it is decided by the head,
+/// so that an endpoint whose responses go on for hours returns as soon as it begins to answer.
+#[must_use = "dropping the guard cancels the attempt at once"]
+pub struct ResponseGuard {
+    open: Option<Box<dyn Open>>,
+}
+
+impl ResponseGuard {
+    /// Keeps an attempt open that was answered, or nothing if it has ended.
+    pub(crate) fn new<S, R, L>(answered: Option<Box<Answered<S, R, L>>>) -> Self
+    where
+        S: Send + Sync + 'static,
+        R: Send + 'static,
+        L: LoadTracker<Ticket: Send + 'static> + Send + Sync + 'static,
+    {
+        Self { open: answered.map(|answered| answered as Box<dyn Open>) }
+    }
+
+    /// Ends the attempt: with a success when the response came to its end, with a failure when it broke off.
+    pub fn finish(self, outcome: Outcome) {
+        if let Some(mut open) = self.open {
+            open.finish(outcome);
+        }
+    }
+
+    /// Returns the name of the endpoint. None for an answer that counts as a failure: its attempt has ended with the head.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&str> {
+        self.open.as_ref().map(|open| open.endpoint())
+    }
+}
+
+impl fmt::Debug for ResponseGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseGuard").field("endpoint", &self.endpoint()).finish_non_exhaustive()
+    }
+}
+
+/// An open attempt, whatever its types.
+trait Open: Send {
+    fn finish(&mut self, outcome: Outcome);
+    fn endpoint(&self) -> &str;
+}
+
+/// What an attempt holds of its endpoint after the head of its response.
+pub(crate) struct Answered<S, R, L: LoadTracker> {
+    endpoint: Arc<Endpoint<S, R, L>>,
+    permit: Option<CircuitTicket>,
+    ticket: L::Ticket,
+    latency: Duration,
+    ended: bool,
+}
+
+impl<S, R, L: LoadTracker> Answered<S, R, L> {
+    /// Tells the load how long the head took, and a probe how it went.
+    pub(crate) fn new(attempt: Attempt<S, R, L>, outcome: Outcome) -> Self {
+        let (endpoint, Admitted { permit, ticket, started }) = attempt.hand_over();
+        let now = Now::at(endpoint.now());
+        let latency = now.since(started);
+        endpoint.respond(ticket, outcome, &now);
+        let permit = permit.filter(|permit| {
+            let decided = permit.is_probe();
+            if decided {
+                endpoint.decide(*permit, outcome, &now);
+            }
+            !decided
+        });
+        Self { endpoint, permit, ticket, latency, ended: false }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let now = Now::at(self.endpoint.now());
+        self.endpoint.release(self.ticket, &now);
+        self.endpoint.ended(self.permit, Phase::Call, outcome, self.latency, &now);
+    }
+}
+
+impl<S, R, L> Open for Answered<S, R, L>
+where
+    S: Send + Sync,
+    R: Send,
+    L: LoadTracker<Ticket: Send> + Send + Sync,
+{
+    fn finish(&mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+
+    fn endpoint(&self) -> &str {
+        self.endpoint.name()
+    }
+}
+
+impl<S, R, L: LoadTracker> Drop for Answered<S, R, L> {
+    fn drop(&mut self) {
+        self.end(Outcome::Cancelled);
+    }
+}
