@@ -39,7 +39,7 @@ pub struct Retry {
     attempts: u32,
     budget: RetryBudget,
     backoff: Option<Backoff>,
-    retry_after_cap: Duration,
+    longest_asked: Duration,
 }
 
 impl Retry {
@@ -56,8 +56,8 @@ impl Retry {
     }
 
     pub(crate) fn never() -> Self {
-        let retry_after_cap = Duration::from_secs(1);
-        Self { attempts: 1, budget: RetryBudget::new(), backoff: None, retry_after_cap }
+        let longest_asked = Duration::from_secs(1);
+        Self { attempts: 1, budget: RetryBudget::new(), backoff: None, longest_asked }
     }
 
     /// Sets the budget.
@@ -77,7 +77,7 @@ impl Retry {
     /// waits for no endpoint's sake: the retry goes to another one, as long as there is one.
     #[must_use]
     pub fn with_retry_after_cap(self, cap: Duration) -> Self {
-        Self { retry_after_cap: cap, ..self }
+        Self { longest_asked: cap, ..self }
     }
 
     pub(crate) fn max_attempts(&self) -> u32 {
@@ -91,7 +91,7 @@ impl Retry {
     /// Returns how long to wait before the retry with this number, after an attempt with this outcome.
     pub(crate) fn wait(&self, retry: u32, outcome: Outcome) -> Duration {
         let asked = match outcome {
-            Outcome::Overload { retry_after: Some(asked) } => asked.min(self.retry_after_cap),
+            Outcome::Overload { retry_after: Some(asked) } => asked.min(self.longest_asked),
             _ => Duration::ZERO,
         };
         asked.saturating_add(self.backoff.as_ref().map_or(Duration::ZERO, |backoff| backoff.draw(retry)))
