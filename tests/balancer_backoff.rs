@@ -29,7 +29,9 @@ fn waiting(attempts: u32, seed: u64) -> Retry {
 /// Returns how long a request takes that everybody refuses at once.
 async fn refused(retry: Retry, outcome: Outcome) -> Duration {
     let (directory, scripts) = fleet(["a", "b"]);
-    scripts.iter().for_each(|script| script.refuse(true));
+    for script in &scripts {
+        script.refuse(true);
+    }
     let balancer: Balancer<Fake, u32> =
         over(&directory).without_circuit().classify(move |_| outcome).retry(retry).spawn().unwrap();
     let start = Instant::now();
@@ -54,7 +56,9 @@ async fn retries_wait_at_random_up_to_a_bound_that_doubles() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_held_during_a_pause_and_the_next_attempt_goes_elsewhere() {
     let (directory, scripts) = fleet(["a", "b"]);
-    scripts.iter().for_each(|script| script.refuse(true));
+    for script in &scripts {
+        script.refuse(true);
+    }
     let backoff = Backoff::new(MINUTE, MINUTE).unwrap().with_jitter(1.0).unwrap().with_seed(7);
     let balancer: Balancer<Fake, u32> =
         over(&directory).retry(Retry::attempts(2).unwrap().with_backoff(backoff)).spawn().unwrap();
@@ -70,7 +74,9 @@ async fn nothing_is_held_during_a_pause_and_the_next_attempt_goes_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn whoever_gives_up_during_a_pause_is_not_sent_again() {
     let (directory, scripts) = fleet(["a", "b"]);
-    scripts.iter().for_each(|script| script.refuse(true));
+    for script in &scripts {
+        script.refuse(true);
+    }
     let balancer: Balancer<Fake, u32> = over(&directory).retry(waiting(2, 7)).spawn().unwrap();
     let given_up = tokio::time::timeout(Duration::from_millis(1), balancer.send(1)).await;
     assert!(given_up.is_err(), "it is in its pause");
@@ -81,7 +87,9 @@ async fn whoever_gives_up_during_a_pause_is_not_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_closes_during_a_pause_gives_the_original_error() {
     let (directory, scripts) = fleet(["a", "b"]);
-    scripts.iter().for_each(|script| script.refuse(true));
+    for script in &scripts {
+        script.refuse(true);
+    }
     let balancer: Balancer<Fake, u32> = over(&directory).retry(waiting(2, 7)).spawn().unwrap();
     let request = tokio::spawn(balancer.send(1));
     tokio::time::sleep(Duration::from_millis(1)).await;

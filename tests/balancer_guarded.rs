@@ -112,7 +112,9 @@ on_both_runtimes! {
         }
         let state = downloads.member().circuit;
         assert!(matches!(state, Some(CircuitState::Closed { .. })), "{state:?}, and the body goes on");
-        bodies.into_iter().for_each(|open| open.guard.finish(Outcome::Failure));
+        for open in bodies {
+            open.guard.finish(Outcome::Failure);
+        }
         let state = downloads.member().circuit;
         assert!(matches!(state, Some(CircuitState::Closed { .. })), "{state:?}: that was before it closed");
     }

@@ -187,7 +187,7 @@ on_both_runtimes! {
             .without_circuit()
             .hedge(Hedge::after(pace.second()))
             .retry(Retry::attempts(3).unwrap())
-            .idempotent(|request: &u32| request % 2 == 0)
+            .idempotent(|request: &u32| request.is_multiple_of(2))
             .spawn()
             .unwrap();
         for script in [&a, &b] {
@@ -259,10 +259,14 @@ async fn a_quantile_hedges_once_it_knows_enough_and_forgets_after_half_a_minute(
         .spawn()
         .unwrap();
     let wait_in_vain = || async {
-        scripts.iter().for_each(Script::hang);
+        for script in &scripts {
+            script.hang();
+        }
         let answer = tokio::time::timeout(Duration::from_secs(5), balancer.send(0)).await;
         assert!(answer.is_err(), "nobody answers");
-        scripts.iter().for_each(|script| script.answer_after(millis(20)));
+        for script in &scripts {
+            script.answer_after(millis(20));
+        }
         balancer.report().repeats.hedges
     };
     assert_eq!(wait_in_vain().await, 0, "nothing is known yet");
