@@ -14,8 +14,9 @@
 //! |---|---|---|
 //! | (none) | [`core`]: candidates, views, policies, load trackers | |
 //! | `discovery` | `discovery`: directories, snapshots, streams | |
-//! | `health` | `health`: circuits, probes, health signals, slow start, an exclusion budget | |
-//! | `tower` | `tower`: dispatch to any `tower_service::Service` | |
+//! | `health` | `health`: circuits, probes, windows, outliers, ejections, limits, slow start, an exclusion budget | |
+//! | `tower` | `tower`: `Balance`, one service made of many | |
+//! | `tower` and `discovery` | `tower::DiscoveryBalance` and the one that follows a stream | |
 //! | `tower`, `discovery` and `health` | `tower::Balancer`, the turnkey service | |
 //! | `tokio` | `tokio`: its timer, with `discovery` a source that is asked again and again, with `health` probes, and with the above `Builder::spawn` | Tokio |
 //! | `observe` | `observe`: observers and a recorder of fixed size | |
