@@ -179,7 +179,7 @@ impl Circle {
         self.live[entry / BITS].load(Ordering::Relaxed) & bit(entry) != 0
     }
 
-    #[inline(never)]
+    #[inline]
     fn next_live<C: Candidate>(&self, view: &View<'_, C>, at: usize) -> Option<usize> {
         if view.is_panic() { Some(at).filter(|at| *at < self.owners.len()) } else { next_set(&self.live, at) }
     }
