@@ -17,8 +17,8 @@ struct Bar {
 /// How many of its minimum a pick may cost.
 enum Minima {
     Always(f64),
-    /// Up to 64 members, where what is done once per pick is not yet spread over many, and with more.
-    Falling(f64, f64),
+    /// With up to eight members, with up to 64, where what is done once per pick is not yet spread over many, and with more.
+    Falling(f64, f64, f64),
 }
 
 use Minima::{Always, Falling};
@@ -34,10 +34,13 @@ enum Flat {
 }
 
 const BARS: &[Bar] = &[
-    constant("round_robin", Always(2.0)).within(1.8, 2.2).shared(),
-    constant("smooth", Always(2.0)).within(3.0, 3.0).shared(),
-    constant("random", Always(2.0)).within(1.5, 1.5),
-    constant("weighted_random", Always(2.0)).within(3.0, 3.0),
+    // The minima of these four are one addition or draw and one state, about two nanoseconds. To make a view, to check that a
+    // table belongs to it and to answer with a selection or a reason takes longer than that, so the bars in additions say what
+    // such a pick may cost, and these only that it stays so on machines on which additions are dear.
+    constant("round_robin", Always(6.0)).within(1.8, 2.2).shared(),
+    constant("smooth", Always(6.0)).within(3.0, 3.0).shared(),
+    constant("random", Always(4.0)).within(1.5, 1.5),
+    constant("weighted_random", Always(6.0)).within(3.0, 3.0),
     constant("two_choices_in_flight", Always(2.0)).within(2.2, 2.2),
     constant("two_choices_peak_ewma", Always(2.0)).within(5.0, 6.0),
     constant("least_requests", Always(2.0)),
@@ -45,22 +48,28 @@ const BARS: &[Bar] = &[
     constant("maglev", Always(2.0)).within(2.0, 2.0),
     search("ring", Always(1.7)),
     scan("rendezvous", Always(1.5)),
-    scan("weighted_rendezvous", Falling(4.0, 2.0)),
+    // Of eight members the bounds overlap more often than not, and then a logarithm of each decides; its minimum has none.
+    scan("weighted_rendezvous", Falling(8.0, 4.0, 2.0)),
     scan("bounded_rendezvous", Always(4.0)),
     constant("maglev_text", Always(2.0)),
     search("ring_text", Always(1.7)),
     scan("rendezvous_text", Always(1.5)),
-    scan("weighted_rendezvous_text", Falling(4.0, 2.0)),
+    scan("weighted_rendezvous_text", Falling(8.0, 4.0, 2.0)),
     scan("bounded_rendezvous_text", Always(4.0)),
     constant("priority_over_maglev", Always(4.0)).within(4.0, 4.0),
-    constant("locality_over_random", Always(4.0)),
-    constant("zone_over_random", Always(4.0)),
+    // Their minimum is two draws below a constant and two reads. By shares that change with every flip, a draw takes two
+    // passes over them, and the inner policy gets a view of its own.
+    constant("locality_over_random", Always(7.0)),
+    constant("zone_over_random", Always(7.0)),
 ];
 
 /// How far flat costs may differ, beyond what those of their minima do.
 const FLAT: f64 = 1.5;
 /// What two threads do at least of what one does, when they share nothing that is written.
 const TWO_THREADS: f64 = 1.7;
+/// Two processors that are threads of one core do much less than twice the work of one, whatever they run. So where the
+/// minimum of a row gains less, this part of its gain is enough.
+const AS_GOOD: f64 = 0.9;
 /// What an addition took where the bars were set, in nanoseconds: between 6 and 7.5.
 const REFERENCE_ADDITION: f64 = 6.75;
 
@@ -92,13 +101,11 @@ impl Bar {
     fn minima(&self, members: usize) -> f64 {
         match self.minima {
             Always(limit) => limit,
-            Falling(few, many) => {
-                if members <= 64 {
-                    few
-                } else {
-                    many
-                }
-            }
+            Falling(eight, few, many) => match members {
+                0..=8 => eight,
+                9..=64 => few,
+                _ => many,
+            },
         }
     }
 
@@ -165,7 +172,8 @@ fn misses_of(row: &Figures, all: &[Figures]) -> Vec<String> {
     let single = all.iter().find(|other| other.name == row.name && other.column == single);
     if let Some(single) = single.filter(|_| threads > 1 && !bar.shared) {
         let gain = single.pick / row.pick;
-        require(gain >= TWO_THREADS, format!("{gain:.2} times the picks of one thread"));
+        let limit = TWO_THREADS.min(AS_GOOD * single.minimum / row.minimum);
+        require(gain >= limit, format!("{gain:.2} times the picks of one thread instead of {limit:.2}"));
     }
     misses
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::core::eligibility::{bit, next_set};
 use crate::core::view::Memo;
-use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
+use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Selection, View};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How many entries a walk looks at before it asks all members instead.
@@ -86,20 +86,37 @@ impl Circle {
     }
 
     /// Finds the first entry at or after `start` whose owner is eligible.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "the common path of a pick, of which little is left beside the rest"
+    )]
+    #[inline(always)]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, start: usize) -> Result<Found, PickError> {
         // Most owners are live, and need no search for the next one that is.
         let live = if self.is_live(start) { Some(start) } else { self.next_live(view, start) };
-        let Some(entry) = live else {
-            return self.find_beyond(view, start, Memo::new());
+        let missed = match live {
+            Some(entry) => {
+                let slot = self.owners[entry] as usize;
+                let exclusions = view.exclusions_at(slot);
+                if exclusions.is_empty() {
+                    return Ok(Found { entry, slot });
+                }
+                Some((slot, exclusions))
+            }
+            None => None,
         };
-        let slot = self.owners[entry] as usize;
-        let exclusions = view.exclusions_at(slot);
-        if exclusions.is_empty() {
-            Ok(Found { entry, slot })
-        } else {
-            self.find_beyond(view, start, Memo::of(slot, exclusions))
-        }
+        self.find_again(view, start, missed)
+    }
+
+    /// As [`find`](Self::find), after a first look that missed.
+    #[cold]
+    fn find_again<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        start: usize,
+        missed: Option<(usize, Exclusions)>,
+    ) -> Result<Found, PickError> {
+        self.find_beyond(view, start, Memo::of_missed(missed))
     }
 
     /// Writes the first distinct eligible owners at or after `start` into `into`, and returns how many there are.
@@ -127,7 +144,6 @@ impl Circle {
     }
 
     /// The part of [`find`](Self::find) for when the first owner cannot serve.
-    #[cold]
     pub(super) fn find_beyond<C: Candidate>(
         &self,
         view: &View<'_, C>,

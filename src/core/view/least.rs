@@ -17,7 +17,8 @@ impl<'a, C: Candidate> View<'a, C> {
     /// One scan; over those that the eligibility names where they are few.
     pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
         let counts = ExclusionCounts::default();
-        let mut search = Search { rng, cost, least: f64::INFINITY, slot: 0, ties: 0, next: 0, counts };
+        let (tied, least) = ([0; KEPT], f64::INFINITY);
+        let mut search = Search { rng, cost, least, tied, late: None, ties: 0, next: 0, counts };
         // Going from bit to bit pays only where most are unset.
         let hint = self.hint().filter(|hint| hint.count() < self.len() / 4);
         if let Some(hint) = hint {
@@ -39,16 +40,22 @@ impl<'a, C: Candidate> View<'a, C> {
                 }
             }
         }
-        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot)) }
+        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot())) }
     }
 }
+
+/// How many of those that tie are kept until the end, when one draw decides among them.
+const KEPT: usize = 8;
 
 /// Looks for the least cost.
 struct Search<'r, F> {
     rng: &'r Rng,
     cost: F,
     least: f64,
-    slot: usize,
+    /// The first few that have the least cost.
+    tied: [usize; KEPT],
+    /// One that came after these and takes their place.
+    late: Option<usize>,
     /// How many have the least cost; zero while nobody was found.
     ties: usize,
     /// The number of the tie that takes the place of the one before; zero while it is not drawn.
@@ -85,21 +92,39 @@ impl<F> Search<'_, F> {
 
     /// Takes a candidate that costs no more than the least so far.
     ///
-    /// Of several that tie, each is to be taken with the same chance: the `n`-th takes the place of the one before with the
-    /// chance `1 / n`. After the `n`-th did, none up to the `m`-th does with the chance `n / m`, so one draw tells which one
-    /// is the next, and most ties take none (J. S. Vitter, "Random sampling with a reservoir", 1985).
+    /// Of several that tie, each is to be taken with the same chance. The first few are kept, as a draw in the midst of a
+    /// scan is a branch that no predictor foresees. After them, the `n`-th takes the place of those before with the chance
+    /// `1 / n`. After the `n`-th did, none up to the `m`-th does with the chance `n / m`, so one draw tells which one is the
+    /// next, and most ties take none (J. S. Vitter, "Random sampling with a reservoir", 1985).
     #[inline]
     fn take(&mut self, slot: usize, cost: f64) {
         if cost < self.least || self.ties == 0 {
-            (self.least, self.slot, self.ties, self.next) = (cost, slot, 1, 0);
-            return;
+            (self.least, self.tied[0], self.ties) = (cost, slot, 1);
+            (self.late, self.next) = (None, 0);
+        } else if let Some(place) = self.tied.get_mut(self.ties) {
+            *place = slot;
+            self.ties += 1;
+        } else {
+            self.take_late(slot);
         }
+    }
+
+    fn take_late(&mut self, slot: usize) {
         self.ties += 1;
         if self.next == 0 {
-            self.next = self.draw_next(1);
+            self.next = self.draw_next(KEPT);
         }
         if self.ties == self.next {
-            (self.slot, self.next) = (slot, self.draw_next(self.ties));
+            (self.late, self.next) = (Some(slot), self.draw_next(self.ties));
+        }
+    }
+
+    /// Returns the one that was taken, if anybody was found.
+    fn slot(&self) -> usize {
+        match (self.late, self.ties) {
+            (Some(late), _) => late,
+            (None, 0 | 1) => self.tied[0],
+            (None, ties) => self.tied[self.rng.below(ties.min(KEPT))],
         }
     }
 

@@ -21,6 +21,11 @@ impl<const N: usize> Memo<N> {
         Self { slots: [0; N], exclusions: [Exclusions::NONE; N], len: 0 }
     }
 
+    /// Keeps the one sample that missed, if there was one.
+    pub(crate) fn of_missed(missed: Option<(usize, Exclusions)>) -> Self {
+        missed.map_or(Self::new(), |(slot, exclusions)| Self::of(slot, exclusions))
+    }
+
     pub(crate) fn of(slot: usize, exclusions: Exclusions) -> Self {
         let mut memo = Self::new();
         memo.keep(slot, exclusions);

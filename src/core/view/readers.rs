@@ -41,12 +41,12 @@ impl<'a, C: Candidate> View<'a, C> {
     /// several draws missed.
     #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
-        let Some(slot) = self.draw_slot(rng) else { return self.uniform_beyond(rng, Memo::new()) };
+        let Some(slot) = self.draw_slot(rng) else { return self.uniform_beyond(rng, None) };
         let exclusions = self.exclusions_at(slot);
         if exclusions.is_empty() {
             Ok(self.select(slot))
         } else {
-            self.uniform_beyond(rng, Memo::of(slot, exclusions))
+            self.uniform_beyond(rng, Some((slot, exclusions)))
         }
     }
 
@@ -217,7 +217,8 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// The part of [`uniform`](Self::uniform) for when the first draw missed.
     #[cold]
-    fn uniform_beyond(&self, rng: &Rng, mut memo: Memo) -> Result<Selection, PickError> {
+    fn uniform_beyond(&self, rng: &Rng, missed: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
+        let mut memo = Memo::of_missed(missed);
         match self.draw(rng, &mut memo) {
             Some(slot) => Ok(self.select(slot)),
             None => self.scan(rng, &memo).map(|(slot, _)| self.select(slot)),

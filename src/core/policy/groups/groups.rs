@@ -109,15 +109,13 @@ impl<T> Groups<T> {
         reserve: impl Fn(&Group<T>) -> f64,
         mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
-        let mut refusals = Refusals::default();
-        let mut tried = None;
-        if let Some(at) = certain.or_else(|| self.draw_any(rng, &share)) {
-            if let Some(found) = refusals.take(pick(at, &self.all[at]))? {
-                return Ok(found);
-            }
-            tried = Some(at);
+        let Some(at) = certain.or_else(|| self.draw_any(rng, &share)) else {
+            return self.serve_beyond(rng, None, (share, reserve), pick);
+        };
+        match pick(at, &self.all[at]) {
+            Ok(found) => Ok(found),
+            Err(error) => self.serve_beyond(rng, Some((at, error)), (share, reserve), pick),
         }
-        self.serve_beyond(rng, tried.into_iter().collect(), refusals, (share, reserve), pick)
     }
 
     /// The part of [`serve`](Self::serve) for when the first part that was drawn had nobody.
@@ -125,11 +123,18 @@ impl<T> Groups<T> {
     fn serve_beyond<R>(
         &self,
         rng: &Rng,
-        mut tried: Attempted,
-        mut refusals: Refusals,
+        refused: Option<(usize, PickError)>,
         (share, reserve): (impl Fn(&Group<T>) -> f64, impl Fn(&Group<T>) -> f64),
         mut pick: impl FnMut(usize, &Group<T>) -> Result<R, PickError>,
     ) -> Result<R, PickError> {
+        let mut refusals = Refusals::default();
+        let mut tried = Attempted::new();
+        if let Some((at, error)) = refused {
+            if let Some(found) = refusals.take(Err(error))? {
+                return Ok(found);
+            }
+            tried.insert(at);
+        }
         while tried.len() < DRAWS {
             let skip = |at| tried.contains(at);
             let drawn = self.draw(rng, skip, &share).or_else(|| self.draw(rng, skip, &reserve));

@@ -122,6 +122,25 @@ impl<P> LocalityWeighted<P> {
         Ok(LocalityDecision { selection, locality, panic: view.is_panic() })
     }
 
+    /// A pick on a view that brings no table.
+    #[cold]
+    fn pick_unprepared<C, K>(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
+        if view.is_empty() {
+            return Err(PickError::Empty);
+        }
+        let known = view.sample_all();
+        let view = view.knowing(&known);
+        let nothing = |_: Option<&Locality>, _: &[u32]| Ok(Prepared::none());
+        let table = LocalityTable::new(&view, &self.weights, self.overprovisioning, nothing)?;
+        self.pick_by(&table, &view, key)
+    }
+
+    #[inline]
     fn pick_by<C, K>(
         &self,
         table: &LocalityTable,
@@ -147,6 +166,9 @@ impl<P: Default> Default for LocalityWeighted<P> {
 
 impl<C: Candidate, P: Prepare<C>> Prepare<C> for LocalityWeighted<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+        if view.is_empty() {
+            return Ok(Prepared::none());
+        }
         let earlier = previous.and_then(Prepared::earlier::<LocalityTable>);
         let table = LocalityTable::new(view, &self.weights, self.overprovisioning, |locality, positions| {
             let earlier = earlier.and_then(|table| table.prepared_for(locality));
@@ -159,17 +181,10 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for LocalityWeighted<P> {
 impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for LocalityWeighted<P> {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
-        if view.is_empty() {
-            return Err(PickError::Empty);
+        match view.table::<LocalityTable>() {
+            Some(table) => self.pick_by(table, view, key),
+            None => self.pick_unprepared(view, key),
         }
-        if let Some(table) = view.table::<LocalityTable>() {
-            return self.pick_by(table, view, key);
-        }
-        let known = view.sample_all();
-        let view = view.knowing(&known);
-        let nothing = |_: Option<&Locality>, _: &[u32]| Ok(Prepared::none());
-        let table = LocalityTable::new(&view, &self.weights, self.overprovisioning, nothing)?;
-        self.pick_by(&table, &view, key)
     }
 }
 

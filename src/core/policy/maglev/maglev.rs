@@ -135,7 +135,6 @@ impl<H, N> Maglev<H, N> {
     }
 
     /// Finds or builds the table of a view that brings none.
-    #[cold]
     fn unprepared<C: Candidate>(&self, view: &View<'_, C>) -> Result<Prepared, PickError>
     where
         N: Naming<C>,
@@ -143,6 +142,16 @@ impl<H, N> Maglev<H, N> {
         // Nobody flips the bits of this table, so all are set and the members decide.
         let fingerprint = fingerprint(view, &self.naming);
         self.unprepared.get_or_build(fingerprint, || self.build(view, |_| true))
+    }
+
+    /// A pick on a view that brings no table.
+    #[cold]
+    fn pick_unprepared<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError>
+    where
+        N: Naming<C>,
+    {
+        let prepared = self.unprepared(view)?;
+        prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
     }
 }
 
@@ -159,12 +168,10 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Magl
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
-        if let Some(table) = view.table::<MaglevTable>() {
-            return table.find(view, hash).map(|slot| view.select(slot));
+        match view.table::<MaglevTable>() {
+            Some(table) => table.find(view, hash),
+            None => self.pick_unprepared(view, hash),
         }
-        let prepared = self.unprepared(view)?;
-        let table = prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
-        table.find(view, hash).map(|slot| view.select(slot))
     }
 }
 

@@ -18,10 +18,10 @@ impl MaglevTable {
         Self { circle: Circle::new(owners, members, 0, eligible), entries }
     }
 
-    /// Returns the slot of the first eligible owner at or after the entry of `hash`.
+    /// Selects the first eligible owner at or after the entry of `hash`.
     #[inline]
-    pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
-        self.circle.find(view, self.entry_of(hash)).map(|found| found.slot)
+    pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError> {
+        self.circle.find(view, self.entry_of(hash)).map(|found| view.select(found.slot))
     }
 
     /// Writes the first distinct eligible owners at or after the entry of `hash` into `into`.

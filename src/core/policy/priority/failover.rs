@@ -91,7 +91,22 @@ impl<P> PriorityFailover<P> {
     /// # Errors
     ///
     /// As [`Policy::pick_from`].
+    #[inline]
     pub fn decide<C, K>(&self, view: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
+    where
+        C: Candidate,
+        K: ?Sized,
+        P: Policy<C, K>,
+    {
+        match view.table::<PriorityTable>() {
+            Some(table) => self.decide_by(table, view, key),
+            None => self.decide_unprepared(view, key),
+        }
+    }
+
+    /// A decision on a view that brings no table.
+    #[cold]
+    fn decide_unprepared<C, K>(&self, view: &View<'_, C>, key: &K) -> Result<PriorityDecision, PickError>
     where
         C: Candidate,
         K: ?Sized,
@@ -100,15 +115,13 @@ impl<P> PriorityFailover<P> {
         if view.is_empty() {
             return Err(PickError::Empty);
         }
-        if let Some(table) = view.table::<PriorityTable>() {
-            return self.decide_by(table, view, key);
-        }
         let known = view.sample_all();
         let view = view.knowing(&known);
         let table = PriorityTable::new(&view, self.config, |_, _| Ok(Prepared::none()))?;
         self.decide_by(&table, &view, key)
     }
 
+    #[inline]
     fn decide_by<C, K>(
         &self,
         table: &PriorityTable,

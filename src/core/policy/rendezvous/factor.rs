@@ -57,7 +57,19 @@ impl Factor {
     /// Returns the least whole number that is not below `factor * (total + 1) * weight / weights`.
     ///
     /// The product of 32, 64 and 32 bits fits, as `total + 1` is taken to be at most `u64::MAX`.
+    #[inline]
     pub(super) fn cap(self, total: u64, weight: u32, weights: u64) -> u64 {
+        // Mostly half as wide a division does.
+        let narrow = || {
+            let prospective =
+                total.checked_add(1)?.checked_mul(u64::from(self.0))?.checked_mul(weight.into())?;
+            Some(prospective.div_ceil(weights.max(1).checked_mul(ONE.into())?))
+        };
+        narrow().unwrap_or_else(|| self.cap_of_many(total, weight, weights))
+    }
+
+    #[cold]
+    fn cap_of_many(self, total: u64, weight: u32, weights: u64) -> u64 {
         let prospective = u128::from(self.0) * u128::from(total.saturating_add(1)) * u128::from(weight);
         let cap = prospective.div_ceil(u128::from(weights.max(1)) * u128::from(ONE));
         u64::try_from(cap).unwrap_or(u64::MAX)

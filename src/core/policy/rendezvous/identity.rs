@@ -17,6 +17,9 @@ pub(super) trait Identify {
 pub(super) trait Weigh: Identify {
     fn weight(&self, slot: usize) -> u32;
 
+    /// No weight is below this.
+    fn lightest(&self) -> u32;
+
     /// No weight is above this.
     fn heaviest(&self) -> u32;
 
@@ -31,6 +34,7 @@ pub(super) struct Identities(Box<[u64]>);
 pub(super) struct Members {
     identities: Identities,
     weights: Box<[u32]>,
+    lightest: u32,
     heaviest: u32,
     total: u64,
 }
@@ -46,9 +50,10 @@ impl Identities {
 impl Members {
     pub(super) fn new<C: Candidate<Id: Hash>>(view: &View<'_, C>) -> Result<Self, PickError> {
         let weights = each(view, |candidate| candidate.weight().value())?;
+        let lightest = weights.iter().copied().min().unwrap_or(1);
         let heaviest = weights.iter().copied().max().unwrap_or(1);
         let total = weights.iter().map(|weight| u64::from(*weight)).sum();
-        Ok(Self { identities: Identities::new(view)?, weights, heaviest, total })
+        Ok(Self { identities: Identities::new(view)?, weights, lightest, heaviest, total })
     }
 }
 
@@ -72,6 +77,10 @@ impl Weigh for Members {
         self.weights[slot]
     }
 
+    fn lightest(&self) -> u32 {
+        self.lightest
+    }
+
     fn heaviest(&self) -> u32 {
         self.heaviest
     }
@@ -91,6 +100,10 @@ impl<C: Candidate<Id: Hash>> Identify for View<'_, C> {
 impl<C: Candidate<Id: Hash>> Weigh for View<'_, C> {
     fn weight(&self, slot: usize) -> u32 {
         self.candidate(slot).map_or(1, |candidate| candidate.weight().value())
+    }
+
+    fn lightest(&self) -> u32 {
+        1
     }
 
     fn heaviest(&self) -> u32 {

@@ -39,6 +39,8 @@ pub(super) struct Survey<'a> {
     samples: &'a [Sample],
     pub(super) total: u64,
     pub(super) weights: u64,
+    /// Of those that are not excluded.
+    lightest: u32,
     heaviest: u32,
 }
 
@@ -63,13 +65,16 @@ impl<'a> Survey<'a> {
 
     /// Returns nothing when everybody is excluded.
     fn add_up(samples: &'a [Sample]) -> Option<Self> {
-        let (mut total, mut weights, mut heaviest) = (0u64, 0u64, 0);
+        let (mut total, mut weights, mut lightest, mut heaviest) = (0u64, 0u64, u32::MAX, 0);
         for sample in samples {
             total = total.saturating_add(sample.load);
             weights = weights.saturating_add(sample.weight.into());
             heaviest = heaviest.max(sample.weight);
+            // One less than nothing is the most: who is excluded does not count.
+            lightest = lightest.min(sample.weight.wrapping_sub(1));
         }
-        Some(Self { samples, total, weights, heaviest }).filter(|survey| survey.heaviest > 0)
+        Some(Self { samples, total, weights, lightest: lightest.saturating_add(1), heaviest })
+            .filter(|survey| survey.heaviest > 0)
     }
 
     /// Returns the first of those that `admits` lets in, in the order of `key`.
@@ -118,6 +123,10 @@ impl Weigh for Survey<'_> {
     #[inline]
     fn weight(&self, at: usize) -> u32 {
         self.samples[at].weight
+    }
+
+    fn lightest(&self) -> u32 {
+        self.lightest
     }
 
     fn heaviest(&self) -> u32 {

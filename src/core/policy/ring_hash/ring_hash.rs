@@ -195,7 +195,6 @@ impl<H, P> RingHash<H, P> {
     }
 
     /// Finds or builds the ring of a view that brings none.
-    #[cold]
     fn unprepared<C: Candidate>(&self, view: &View<'_, C>) -> Result<Prepared, PickError>
     where
         P: Placement<C>,
@@ -203,6 +202,16 @@ impl<H, P> RingHash<H, P> {
         // Nobody flips the bits of this ring, so all are set and the members decide.
         let fingerprint = fingerprint(view, &self.placement);
         self.unprepared.get_or_follow(fingerprint, |last| self.build(view, last, |_| true))
+    }
+
+    /// A pick on a view that brings no ring.
+    #[cold]
+    fn pick_unprepared<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError>
+    where
+        P: Placement<C>,
+    {
+        let prepared = self.unprepared(view)?;
+        prepared.table::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
     }
 }
 
@@ -219,12 +228,10 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Policy<C, K> for R
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
-        if let Some(table) = view.table::<RingTable>() {
-            return table.find(view, hash).map(|slot| view.select(slot));
+        match view.table::<RingTable>() {
+            Some(table) => table.find(view, hash),
+            None => self.pick_unprepared(view, hash),
         }
-        let prepared = self.unprepared(view)?;
-        let table = prepared.table::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
-        table.find(view, hash).map(|slot| view.select(slot))
     }
 }
 

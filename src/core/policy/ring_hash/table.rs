@@ -104,10 +104,10 @@ impl RingTable {
         first + met.take_while(|(point, owner)| **point == hash && ranks[**owner as usize] < rank).count()
     }
 
-    /// Returns the slot of the owner of the first point at or after `hash` that is eligible.
+    /// Selects the owner of the first point at or after `hash` that is eligible.
     #[inline]
-    pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<usize, PickError> {
-        self.circle.find(view, self.entry_of(hash)).map(|found| found.slot)
+    pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError> {
+        self.circle.find(view, self.entry_of(hash)).map(|found| view.select(found.slot))
     }
 
     /// Writes the first distinct eligible owners at or after `hash` into `into`.

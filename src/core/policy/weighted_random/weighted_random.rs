@@ -3,7 +3,7 @@
 use super::classes::Classes;
 use super::scan::{part, scan};
 use crate::core::view::Memo;
-use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
+use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// How many members are sampled before a scan decides: many, as a fleet that has just started ramps up together.
 const SAMPLES: usize = 32;
@@ -13,12 +13,12 @@ const SAMPLES: usize = 32;
 /// The shares are exact among the candidates that are eligible, whatever part is excluded: what an excluded one would get
 /// goes to all others by weight, not to a neighbour. A candidate that ramps up gets that part of its weight.
 ///
-/// 1. Members are sorted into classes by the power of two of their weights, at most 32, each with its own hints of who is
-///    eligible and with its largest weight.
+/// 1. Members are sorted into classes by the three leading bits of their weights, at most 123, each with its own hints of who
+///    is eligible and with its largest weight.
 /// 2. A pick draws a class in proportion to the number of its eligible members times its largest weight, and one of these
 ///    members, all with the same chance.
-/// 3. It accepts the member with the chance of its weight divided by the largest, at least a half, and draws again otherwise,
-///    as it does when the member turns out to be excluded.
+/// 3. It accepts the member with the chance of its weight divided by the largest, at least four fifths and for weights below
+///    eight one, and draws again otherwise, as it does when the member turns out to be excluded.
 /// 4. After several misses, one scan draws from all that are eligible.
 ///
 /// Source: rejection sampling over classes, as in Y. Matias, J. S. Vitter and W.-C. Ni, "Dynamic generation of discrete
@@ -26,8 +26,8 @@ const SAMPLES: usize = 32;
 ///
 /// # Complexity
 ///
-/// Constant on a prepared view, whatever part is excluded; in panic mode while a fair part can be chosen. On a plain slice,
-/// one scan.
+/// On a prepared view, the number of classes, which is small beside a scan, whatever part is excluded; in panic mode while a
+/// fair part can be chosen. On a plain slice, one scan.
 ///
 /// # Allocation
 ///
@@ -35,7 +35,7 @@ const SAMPLES: usize = 32;
 ///
 /// # Membership changes
 ///
-/// The classes are sorted anew, in O(n). An exclusion flips bits of one class.
+/// The classes are sorted anew, in O(n). An exclusion flips bits of one class and changes the sums of those after it.
 ///
 /// # Examples
 ///
@@ -67,16 +67,20 @@ impl WeightedRandom {
         Self { rng: Rng::seeded(seed) }
     }
 
+    #[inline]
     fn pick_by<C: Candidate>(&self, classes: &Classes, view: &View<'_, C>) -> Result<Selection, PickError> {
-        let Some(slot) = classes.draw(&self.rng, view.is_panic()) else {
-            return scan(view, &self.rng, &Memo::<0>::new());
-        };
+        let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { return self.scan_all(view) };
         let exclusions = view.exclusions_at(slot);
         if exclusions.is_empty() && self.is_ramped(view, slot) {
             Ok(view.select(slot))
         } else {
-            self.pick_beyond(classes, view, Memo::of(slot, exclusions))
+            self.pick_beyond(classes, view, (slot, exclusions))
         }
+    }
+
+    #[cold]
+    fn scan_all<C: Candidate>(&self, view: &View<'_, C>) -> Result<Selection, PickError> {
+        scan(view, &self.rng, &Memo::<0>::new())
     }
 
     /// The part of a pick for when the first member that was drawn is not to be chosen.
@@ -85,8 +89,9 @@ impl WeightedRandom {
         &self,
         classes: &Classes,
         view: &View<'_, C>,
-        mut memo: Memo<SAMPLES>,
+        (slot, exclusions): (usize, Exclusions),
     ) -> Result<Selection, PickError> {
+        let mut memo = Memo::<SAMPLES>::of(slot, exclusions);
         for _ in 1..SAMPLES {
             let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { break };
             if view.try_slot(slot, &mut memo) && self.is_ramped(view, slot) {
@@ -116,7 +121,7 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         match view.table::<Classes>() {
             Some(classes) => self.pick_by(classes, view),
-            None => scan(view, &self.rng, &Memo::<0>::new()),
+            None => self.scan_all(view),
         }
     }
 }
