@@ -21,5 +21,5 @@ use crate::script::Play;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    stage::play(async { Play::set().await?.run().await }).await
+    stage::play(Box::pin(async { Play::set().await?.run().await })).await
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use poise::tower::BoxError;
-use stage::{Daemon, free_port};
+use stage::{Daemon, free_ports};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -32,7 +32,7 @@ impl Named {
     /// Starts it with an empty zone, which says that negative answers hold for one second.
     pub(crate) async fn start() -> Result<Self, BoxError> {
         let files = tempfile::Builder::new().prefix("poise-dns-").tempdir()?;
-        let port = free_port()?;
+        let [port] = free_ports()?;
         let path = |name: &str| files.path().join(name);
         fs::write(path("named.conf"), configuration(&files.path().display().to_string(), port))?;
         fs::write(

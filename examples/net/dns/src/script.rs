@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use poise::core::policy::{PriorityFailover, WeightedRandom};
 use poise::discovery::{Discovered, SourceReport};
 use poise::tower::BoxError;
-use stage::{Endpoint, Server, Tally, Teller, Traffic, balancer, eventually, follow};
+use stage::{Endpoint, Follower, Server, Tally, Teller, Traffic, balancer, eventually, follow};
 use tokio::time::Instant;
 
 use crate::named::{Named, ZONE};
@@ -24,6 +24,7 @@ const STANDBY: u16 = 20;
 
 /// Everything on stage: dropping it ends all of it.
 pub(crate) struct Play {
+    _followers: [Follower; 2],
     teller: Teller,
     named: Named,
     amber: Server,
@@ -70,8 +71,8 @@ impl Play {
             move || resolve.clone().addresses(format!("web.{ZONE}"), port)
         })?;
         let api_members = pace::keep(move || resolve.clone().services(format!("_api._tcp.{ZONE}")))?;
-        follow(teller, "web", web_members.reader(), web_members.status().clone());
-        follow(teller, "api", api_members.reader(), api_members.status().clone());
+        let followers = [("web", &web_members), ("api", &api_members)]
+            .map(|(name, members)| follow(teller, name, members.reader(), members.status().clone()));
 
         // What RFC 2782 wants: by weight within the priority that comes first.
         let policy = PriorityFailover::new(WeightedRandom::new());
@@ -81,6 +82,7 @@ impl Play {
         let start = Instant::now();
         let hazel = None;
         Ok(Self {
+            _followers: followers,
             teller,
             named,
             amber,
@@ -108,6 +110,7 @@ impl Play {
         self.the_standby_takes_over().await?;
         self.there_is_nobody().await?;
         self.the_name_server_is_gone().await?;
+        tokio::try_join!(self.web.goes_on(2), self.api.goes_on(2))?;
         self.times_were_honoured()?;
         let (web, api) = (self.web.finish().await?, self.api.finish().await?);
         Ok([web, api].into_iter().sum())

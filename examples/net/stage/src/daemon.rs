@@ -90,20 +90,28 @@ fn missing(program: &str, package: &str, error: &io::Error) -> BoxError {
     format!("{program} does not start ({error}); on Debian: apt-get install {package}").into()
 }
 
-/// Finds a port of loopback that is free for both TCP and UDP.
+/// Finds ports of loopback that are free for both TCP and UDP, no two the same.
 ///
 /// # Errors
 ///
-/// There is none.
-pub fn free_port() -> io::Result<u16> {
+/// There are none.
+pub fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
+    let mut held = Vec::new();
+    let mut ports = [0; N];
     let mut tries = 100;
-    loop {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address: SocketAddr = listener.local_addr()?;
-        match UdpSocket::bind(address) {
-            Ok(_) => return Ok(address.port()),
-            Err(error) if tries == 0 => return Err(error),
-            Err(_) => tries -= 1,
-        }
+    for port in &mut ports {
+        *port = loop {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let address: SocketAddr = listener.local_addr()?;
+            match UdpSocket::bind(address) {
+                Ok(socket) => {
+                    held.push((listener, socket));
+                    break address.port();
+                }
+                Err(error) if tries == 0 => return Err(error),
+                Err(_) => tries -= 1,
+            }
+        };
     }
+    Ok(ports)
 }

@@ -8,24 +8,37 @@ use std::time::Duration;
 use poise::core::{Candidate, Status};
 use poise::discovery::{Discovered, Snapshot, SnapshotReader, SourceReport, SourceStatus};
 use poise::tokio::next_snapshot;
+use tokio::task::JoinHandle;
 
 use crate::{Endpoint, Teller};
 
 /// How often the status of the source is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Tells, in the background and until the runtime ends, who joins, changes and leaves, and how the source does.
+/// Ends what it stands for when it is dropped.
+#[derive(Debug)]
+#[must_use = "nothing is told any more when it is dropped"]
+pub struct Follower(JoinHandle<()>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells, in the background, who joins, changes and leaves, and how the source does.
 pub fn follow<K, E>(
     teller: Teller,
     source: &'static str,
     reader: &SnapshotReader<K, Endpoint>,
     status: SourceStatus<E>,
-) where
+) -> Follower
+where
     K: Eq + Hash + fmt::Display + Send + Sync + 'static,
     E: Error + Send + Sync + 'static,
 {
     let mut snapshots = reader.subscribe();
-    tokio::spawn(async move {
+    Follower(tokio::spawn(async move {
         let mut last = Snapshot::unknown();
         let mut mood = Mood::Well;
         loop {
@@ -46,7 +59,7 @@ pub fn follow<K, E>(
                 }
             }
         }
-    });
+    }))
 }
 
 #[derive(PartialEq)]

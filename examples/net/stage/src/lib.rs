@@ -13,8 +13,8 @@ mod tell;
 mod traffic;
 
 pub use self::client::{Client, Get};
-pub use self::daemon::{Daemon, free_port};
-pub use self::follow::follow;
+pub use self::daemon::{Daemon, free_ports};
+pub use self::follow::{Follower, follow};
 pub use self::play::{eventually, play};
 pub use self::server::Server;
 pub use self::tell::Teller;
