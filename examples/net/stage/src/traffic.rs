@@ -128,7 +128,7 @@ impl Traffic {
         let before = self.member(&member).map_or(0, |member| member.successes);
         // A member that left and came back counts anew.
         let serves = |report: MemberReport| report.exclusions.is_empty() && report.successes != before;
-        eventually(&format!("{member} serves"), || self.member(&member).is_some_and(serves)).await
+        self.comes(&format!("{member} serves"), || self.member(&member).is_some_and(serves)).await
     }
 
     /// Waits until a member drains and has nothing in flight any more.
@@ -140,7 +140,7 @@ impl Traffic {
         let member = member.to_string();
         let is_idle =
             |report: MemberReport| report.exclusions.contains(Exclusion::Draining) && report.in_flight == 0;
-        eventually(&format!("{member} has drained"), || self.member(&member).is_some_and(is_idle)).await
+        self.comes(&format!("{member} has drained"), || self.member(&member).is_some_and(is_idle)).await
     }
 
     /// Waits until somebody is no member any more.
@@ -150,7 +150,7 @@ impl Traffic {
     /// It does not come to that.
     pub async fn gone(&self, member: impl fmt::Display) -> Result<(), BoxError> {
         let member = member.to_string();
-        eventually(&format!("{member} is gone"), || self.member(&member).is_none()).await
+        self.comes(&format!("{member} is gone"), || self.member(&member).is_none()).await
     }
 
     /// Waits until an attempt at a member fails, from which the balancer learns that it is dead.
@@ -162,7 +162,7 @@ impl Traffic {
         let member = member.to_string();
         let before = self.member(&member).map_or(0, |member| member.failures);
         let has_failed = |report: MemberReport| report.failures > before;
-        eventually(&format!("{member} fails"), || self.member(&member).is_some_and(has_failed)).await
+        self.comes(&format!("{member} fails"), || self.member(&member).is_some_and(has_failed)).await
     }
 
     /// Looks on for some time, and demands that traffic goes on in each second of it.
@@ -203,6 +203,11 @@ impl Traffic {
         self.sender.await?;
         println!("\n{}: {}", self.who, self.balancer.report());
         Ok(self.counts.tally())
+    }
+
+    /// Waits until something holds, or says how the balancer stands instead.
+    async fn comes(&self, what: &str, holds: impl FnMut() -> bool) -> Result<(), BoxError> {
+        eventually(what, holds).await.map_err(|error| format!("{error}\n{}", self.balancer.report()).into())
     }
 
     fn member(&self, name: &str) -> Option<MemberReport> {
