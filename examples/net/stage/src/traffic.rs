@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{Client, Endpoint, Get, Teller, eventually};
 
-const PER_SECOND: u32 = 200;
+const PER_SECOND: u32 = 100;
 const AT_MOST: u32 = PER_SECOND * 120;
 const CONCURRENT: u32 = 200;
 /// How long the attempt at one server may take.
-const ATTEMPT: Duration = Duration::from_millis(500);
+const ATTEMPT: Duration = Duration::from_secs(2);
 /// How long a client waits, whatever the balancer does.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// So many failures are told one by one.
@@ -29,7 +29,7 @@ const TOLD: u64 = 5;
 /// A balancer that may still be given another policy.
 pub type Unfinished<K> = Builder<K, Endpoint, Client, Get, PeakEwma, PowerOfTwoChoices, NoContext>;
 
-/// Configures the balancer over members that discovery finds: an attempt takes half a second at most, and a request that fails
+/// Configures the balancer over members that discovery finds: an attempt takes 2 s at most, and a request that fails
 /// is tried once more elsewhere.
 ///
 /// # Errors
@@ -110,7 +110,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts to send, 200 requests in a second.
+    /// Starts to send, 100 requests in a second.
     #[must_use]
     pub fn start(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>) -> Self {
         let counts = Arc::new(Counts::default());
