@@ -26,6 +26,15 @@ tool() {
   command -v "$1" >/dev/null || cargo install --locked --debug "$1"
 }
 
+# debian PROGRAM PACKAGE...: installs Debian packages unless the program is there; no service of theirs is started.
+debian() {
+  local program=$1
+  shift
+  PATH=$PATH:/usr/sbin command -v "$program" >/dev/null && return
+  apt-get update -qq
+  RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
 tools() {
   tool cargo-hack
   tool cargo-fuzz
@@ -43,4 +52,9 @@ fuzz() { # SECONDS
   for target in $(cargo +nightly fuzz list); do
     cargo +nightly fuzz run "$target" -- -max_total_time="$1" -timeout=20 -verbosity=0 -print_final_stats=1
   done
+}
+
+# net COMMAND...: runs a cargo command in the workspace of the examples against real control planes.
+net() {
+  (cd examples/net && PATH=$PATH:/usr/sbin cargo "$@")
 }

@@ -23,6 +23,9 @@
 //!
 //! A client that is to connect to a few of many members only takes a [`subset`] of each snapshot.
 //!
+//! Where members come from: an [`Intake`] takes what a source says, [`drive`] feeds it from a stream, and with the feature
+//! `tokio` `poise::tokio::Refresh` asks a source again and again. [`FullSet`] says how the sets of Kubernetes and of xDS map.
+//!
 //! # Examples
 //!
 //! ```

@@ -22,13 +22,8 @@ impl<K: Eq + Hash, B> Directory<K, B> {
     /// An empty set later on makes everybody drain; whoever reads from a source that may be wrong decides before the
     /// call whether to believe it.
     ///
-    /// Sources that send whole sets map like this:
-    ///
-    /// - Kubernetes `EndpointSlice`s: the union of the slices of one service is the set and the address with its port
-    ///   the key; `serving` and `terminating` is [`Draining`](crate::core::Status::Draining), not `serving` is
-    ///   [`Unavailable`](crate::core::Status::Unavailable), and the zone goes to the locality.
-    /// - xDS EDS: one `ClusterLoadAssignment` is the set; `load_balancing_weight`, `priority` and `locality` are
-    ///   attributes, and the health status `DRAINING` is [`Draining`](crate::core::Status::Draining).
+    /// How the sets of Kubernetes' `EndpointSlice`s and of xDS map onto this is told at
+    /// [`FullSet`](crate::discovery::FullSet), which also keeps one of several endpoints with the same key.
     ///
     /// # Errors
     ///

@@ -50,7 +50,8 @@ const ANSWERS_PER_POLL: u32 = 32;
 /// Keeps a directory as the answers of a source say, on any executor.
 ///
 /// An error of the stream is an answer like any other: the last good set stays, [`Intake::status`] shows it, and what
-/// comes later applies. The future ends when the stream does, or with the first answer that nobody can read any more, and
+/// comes later applies. A stream of changes follows each error that it yields by a full set; it is not told when its changes
+/// are refused, which [`SourceReport::is_synced`](super::SourceReport::is_synced) shows. The future ends when the stream does, or with the first answer that nobody can read any more, and
 /// gives the directory back: whoever drops that closes its readers, who keep the last state.
 ///
 /// # Cancel safety

@@ -23,6 +23,74 @@ use crate::discovery::{Change, DirectoryError, Snapshot};
 /// let beside: FullSet<_, _> = [("a", "10.0.0.1:80", Attributes::default())].into_iter().collect();
 /// assert_eq!(beside.len(), 1);
 /// ```
+///
+/// # Kubernetes
+///
+/// The set is the union of all `EndpointSlice`s of one service: those with its label `kubernetes.io/service-name`, of one address
+/// type. One slice alone is no set, as everybody who is in another would drain: keep the slices by name, begin when the first list
+/// of them is complete, and make the union anew whenever one of them changes or is deleted. An endpoint that moves stands in
+/// two slices for a while.
+///
+/// | field | becomes |
+/// |---|---|
+/// | `endpoints[].addresses[0]`, with `ports[].port` of the port's name | the key; further addresses have no meaning |
+/// | `endpoints[].targetRef.uid` | data of the backend, so that a new pod at an old address is a new generation |
+/// | `conditions.ready` is true or absent | [`Ready`](crate::core::Status::Ready) |
+/// | else `conditions.serving` and `conditions.terminating` are true | [`Draining`](crate::core::Status::Draining) |
+/// | else | [`Unavailable`](crate::core::Status::Unavailable) |
+/// | `endpoints[].zone` | the zone of the [`Locality`](crate::core::Locality); slices name no region |
+/// | `endpoints[].hints` | nothing: [`ZoneAware`](crate::core::policy::ZoneAware) works from the zones |
+///
+/// There is neither a weight nor a priority, so that the defaults hold. A service without slices, or whose slices have no
+/// endpoints, is the set of nobody. Where none is ready, kube-proxy falls back on those who serve and terminate; a mapping that
+/// wants that calls them ready then, as nothing else makes a draining member take new work.
+///
+/// ```
+/// use poise::core::{Backend, Locality, Status};
+/// use poise::discovery::FullSet;
+///
+/// fn status(ready: Option<bool>, serving: Option<bool>, terminating: Option<bool>) -> Status {
+///     match (ready.unwrap_or(true), serving, terminating) {
+///         (true, ..) => Status::Ready,
+///         (false, Some(true), Some(true)) => Status::Draining,
+///         _ => Status::Unavailable,
+///     }
+/// }
+///
+/// let first_slice = [("10.0.0.1", "uid-1", None, None, None, "a")];
+/// let second_slice = [("10.0.0.2", "uid-2", Some(false), Some(true), Some(true), "b")];
+/// let union = first_slice.into_iter().chain(second_slice);
+/// let set: FullSet<_, _> = union
+///     .map(|(address, pod, ready, serving, terminating, zone)| {
+///         let backend = Backend::new((address, 8080)).with_data(pod).with_locality(Locality::new("", zone));
+///         ((address, 8080), backend.with_status(status(ready, serving, terminating)))
+///     })
+///     .collect();
+/// assert_eq!(set.len(), 2);
+/// ```
+///
+/// # xDS
+///
+/// The set is one `ClusterLoadAssignment` of EDS, in the incremental variant too. A cluster that an answer does not name has not
+/// changed. One whose assignment has no endpoints, or is in `removed_resources`, is the set of nobody.
+///
+/// | field | becomes |
+/// |---|---|
+/// | `lb_endpoints[].endpoint.address.socket_address` | the key, with its port; `additional_addresses` are the same endpoint's |
+/// | `health_status` is `UNKNOWN` or `HEALTHY` | [`Ready`](crate::core::Status::Ready) |
+/// | `health_status` is `DEGRADED` | [`Ready`](crate::core::Status::Ready), with a priority behind that of the healthy to be used after them |
+/// | `health_status` is `DRAINING` | [`Draining`](crate::core::Status::Draining) |
+/// | `health_status` is `UNHEALTHY` or `TIMEOUT` | [`Unavailable`](crate::core::Status::Unavailable) |
+/// | `lb_endpoints[].load_balancing_weight` | the weight; absent is [`Weight::ONE`](crate::core::Weight::ONE), and zero, which EDS does not allow, [`Draining`](crate::core::Status::Draining) |
+/// | `endpoints[].priority` | the priority; gaps do not matter |
+/// | `endpoints[].locality` | the [`Locality`](crate::core::Locality) of all its endpoints, or none |
+/// | `endpoints[].load_balancing_weight` | [`LocalityWeighted::with_weight`](crate::core::policy::LocalityWeighted::with_weight): a setting of the policy, not of a member |
+/// | `policy.overprovisioning_factor` | that of [`PriorityConfig`](crate::core::policy::PriorityConfig) and `LocalityWeighted` |
+/// | `policy.drop_overloads` | nothing: it is for a layer before the balancer |
+/// | `policy.endpoint_stale_after` | nothing: the last good set stays |
+///
+/// Where localities have weights, one whose weight is absent or zero gets no traffic: its endpoints are
+/// [`Unavailable`](crate::core::Status::Unavailable). Where they have none, that weight means nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FullSet<K, B>(Vec<Endpoint<K, B>>);
 

@@ -7,6 +7,15 @@ use crate::discovery::SourcePolicy;
 
 /// Asks a source for its full set again and again.
 ///
+/// What an answer may do is for [`Intake`](crate::discovery::Intake) to say: errors and, for a while, empty answers keep the
+/// last good set.
+///
+/// 1. **One at a time.** The source is asked again when it has answered or its time is over. An answer that was given up, or
+///    that was asked for before something newer came, is never seen.
+/// 2. **Early when that helps, late when it must.** A [`RefreshHint`](super::RefreshHint) moves the next start forward,
+///    within limits; errors move it back.
+/// 3. **It ends with its readers.** It goes on as long as somebody can read, as a balancer does.
+///
 /// | parameter | unit, range | default |
 /// |---|---|---|
 /// | [interval](Self::every) from one start to the next | more than zero | given |
@@ -18,6 +27,13 @@ use crate::discovery::SourcePolicy;
 /// | [policy](Self::with_policy) for empty answers and drains | | that of [`SourcePolicy`] |
 ///
 /// An interval is jittered to both sides, a back-off to the lower only: it never exceeds the longest pause.
+///
+/// # Answers that say how long they hold
+///
+/// An answer of DNS has a time to live. For such a source the [interval](Self::every) is the longest time that is believed, and
+/// the [spacing](Self::with_hint_spacing) the shortest. Whoever asks it sends on, through a channel, until when the answer holds,
+/// and a task beside it [hints](super::Refreshed::hint) then; `examples/net/dns` does that in a few lines. That a name has no
+/// records is an empty set, not an error. While the source fails its back-off holds, whatever an earlier answer has said.
 ///
 /// # Examples
 ///
