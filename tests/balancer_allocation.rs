@@ -17,7 +17,7 @@ use poise::core::policy::{Maglev, PriorityFailover};
 use poise::core::{Attributes, Backend, LoadTracker, Outcome};
 use poise::discovery::Directory;
 use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, Event, Hook};
+use poise::tower::{Balancer, Event, Hedge, Hook, Retry};
 use tower::Service;
 
 use self::allocations::allocations;
@@ -146,6 +146,20 @@ fn a_member_that_is_excluded_adds_no_allocation() {
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).key(|request: &u64| request);
     let (balancer, _driver) = builder.policy(Maglev::new()).timer(TokioTimer).build().unwrap();
     assert_eq!(allocated_by(&balancer, 10_000), 0);
+}
+
+#[test]
+fn a_request_that_needs_no_hedge_allocates_at_most_its_timer() {
+    let _alone = alone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    for (late, expected) in [(false, 0), (true, 1_000)] {
+        let members = members();
+        let builder = Balancer::builder().discover(members.reader(), move |_, _| Echo { late });
+        let builder = builder.hedge(Hedge::after(Duration::from_secs(1))).retry(Retry::attempts(3).unwrap());
+        let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+        assert_eq!(allocated_by(&balancer, 1_000), expected, "answers late: {late}");
+    }
 }
 
 #[test]

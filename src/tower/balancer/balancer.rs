@@ -51,7 +51,8 @@ use crate::tower::{BalancerError, BoxError};
 /// # Complexity
 ///
 /// Per request: a pick of the policy, one permit, one ticket, a clone of the service. No allocation, and nothing is written
-/// that all requests share, unless there are retries, time limits or nobody eligible.
+/// that all requests share, unless there are retries, hedges or time limits, nobody is eligible, or a service is not ready when it
+/// is asked for the first time.
 ///
 /// # Examples
 ///
