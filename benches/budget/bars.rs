@@ -59,8 +59,8 @@ const BARS: &[Bar] = &[
     constant("priority_over_maglev", Always(4.0)).within(4.0, 4.0),
     // Their minimum is two draws below a constant and two reads. By shares that change with every flip, a draw takes two
     // passes over them, and the inner policy gets a view of its own.
-    constant("locality_over_random", Always(7.0)),
-    constant("zone_over_random", Always(7.0)),
+    constant("locality_over_random", Always(6.0)),
+    constant("zone_over_random", Always(6.0)),
 ];
 
 /// How far flat costs may differ, beyond what those of their minima do.

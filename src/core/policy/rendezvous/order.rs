@@ -1,7 +1,5 @@
 //! How the slots of a view are ordered for one key.
 
-use std::hint::select_unpredictable;
-
 use super::identity::{Identify, Weigh};
 use super::ln::ln;
 use super::score::score;
@@ -73,36 +71,6 @@ impl<M: Identify> Order for ByScore<'_, M> {
         let rank = self.rank(slot);
         if rank > floor { Some(rank) } else { None }
     }
-
-    #[inline]
-    fn first(
-        &self,
-        slots: impl Iterator<Item = usize> + Clone,
-        admits: impl Fn(usize) -> bool,
-    ) -> Option<usize> {
-        let few = slots.size_hint().1.is_some_and(|slots| slots <= FEW);
-        if few { highest_of_few(self, slots, admits) } else { highest(self, slots, admits) }
-    }
-}
-
-/// Up to how many a higher rank is not rare.
-const FEW: usize = 16;
-
-/// As [`highest`], without a branch that no predictor foresees.
-#[inline]
-fn highest_of_few<M: Identify>(
-    order: &ByScore<'_, M>,
-    slots: impl Iterator<Item = usize>,
-    admits: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    let (mut first, mut most) = (usize::MAX, 0);
-    for slot in slots {
-        let rank = order.rank(slot);
-        let higher = admits(slot) & ((rank > most) | (first == usize::MAX));
-        first = select_unpredictable(higher, slot, first);
-        most = select_unpredictable(higher, rank, most);
-    }
-    Some(first).filter(|first| *first != usize::MAX)
 }
 
 /// Orders by weight over `-ln` of the score as a number between zero and one.

@@ -58,26 +58,27 @@ impl Classes {
     /// weight; nobody when there are none.
     #[inline]
     pub(super) fn draw(&self, rng: &Rng, everybody: bool) -> Option<usize> {
-        match self.try_draw(rng, everybody)? {
-            Some(slot) => Some(slot),
-            None => self.draw_again(rng, everybody),
-        }
+        let (class, count) = self.draw_class(rng, everybody)?;
+        class.draw(rng, count).or_else(|| self.draw_again(rng, everybody))
     }
 
     #[cold]
     fn draw_again(&self, rng: &Rng, everybody: bool) -> Option<usize> {
-        (1..DRAWS).find_map(|_| self.try_draw(rng, everybody)?)
+        (1..DRAWS).find_map(|_| {
+            let (class, count) = self.draw_class(rng, everybody)?;
+            class.draw(rng, count)
+        })
     }
 
-    /// Draws a class and a member of it, who may not be accepted. Nobody is in play if there is no such class.
+    /// Draws a class, and says how many members of it are in play.
     #[inline]
-    fn try_draw(&self, rng: &Rng, everybody: bool) -> Option<Option<usize>> {
+    fn draw_class(&self, rng: &Rng, everybody: bool) -> Option<(&Class, usize)> {
         if everybody {
             let class = self.class_at(rng, self.everybody.iter().copied())?;
-            Some(class.draw(rng, class.members.len()))
+            Some((class, class.members.len()))
         } else {
             let class = self.class_at(rng, self.eligible.iter().map(|sum| sum.load(Ordering::Relaxed)))?;
-            Some(class.draw(rng, class.eligibility.count()))
+            Some((class, class.eligibility.count()))
         }
     }
 
