@@ -5,6 +5,7 @@
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
 //! clock of theirs; a `Hook` hears what happened; a [`RequestContext`] says by which key a request is routed.
+//! On the other side of the wire, a [`ServerLoadLayer`] around a server counts what clients that probe ask for.
 
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod attempt;
@@ -19,6 +20,7 @@ mod hook;
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
+mod server_load;
 mod timer;
 
 #[cfg(all(feature = "discovery", feature = "health"))]
@@ -34,6 +36,7 @@ pub use self::hook::{Event, Hook, NoHook};
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
+pub use self::server_load::{ByResult, Conclude, ServerLoadFuture, ServerLoadLayer, ServerLoadService};
 pub use self::timer::Timer;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use crate::core::Phase;

@@ -69,7 +69,7 @@ impl WeightedRandom {
 
     fn pick_by<C: Candidate>(&self, classes: &Classes, view: &View<'_, C>) -> Result<Selection, PickError> {
         let Some(slot) = classes.draw(&self.rng, view.is_panic()) else {
-            return scan(view, &self.rng, &Memo::<0>::new());
+            return scan(view, &self.rng, &Memo::<0>::new(), weight);
         };
         let exclusions = view.exclusions_at(slot);
         if exclusions.is_empty() && self.is_ramped(view, slot) {
@@ -93,7 +93,7 @@ impl WeightedRandom {
                 return Ok(view.select(slot));
             }
         }
-        scan(view, &self.rng, &memo)
+        scan(view, &self.rng, &memo, weight)
     }
 
     /// Tells, by chance, whether a member takes the request that its full weight would get it.
@@ -103,6 +103,10 @@ impl WeightedRandom {
         // Most members are past their start, and need no draw for it.
         ramp >= 1.0 || self.rng.unit() < part(ramp)
     }
+}
+
+fn weight<C: Candidate>(_: usize, candidate: &C) -> u32 {
+    candidate.weight().value()
 }
 
 impl<C: Candidate> Prepare<C> for WeightedRandom {
@@ -116,7 +120,7 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         match view.table::<Classes>() {
             Some(classes) => self.pick_by(classes, view),
-            None => scan(view, &self.rng, &Memo::<0>::new()),
+            None => scan(view, &self.rng, &Memo::<0>::new(), weight),
         }
     }
 }
