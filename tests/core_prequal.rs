@@ -323,21 +323,41 @@ fn a_server_answers_with_the_latency_at_about_its_load() {
         load.start(&at(0)).end(Outcome::Success, &at(millis));
         drop(others);
     };
-    assert_eq!(load.answer(), ProbeAnswer::new(0, 30 * MILLI), "nothing is known");
+    assert_eq!(load.answer(&at(90)), ProbeAnswer::new(0, 30 * MILLI), "nothing is known");
     for _ in 0..40 {
         serve(0, 10);
         serve(8, 90);
     }
-    assert_eq!(load.answer(), ProbeAnswer::new(0, 10 * MILLI));
+    assert_eq!(load.answer(&at(90)), ProbeAnswer::new(0, 10 * MILLI));
     let busy: Vec<_> = (0..8).map(|_| load.start(&at(0))).collect();
-    assert_eq!(load.answer(), ProbeAnswer::new(8, 90 * MILLI));
+    assert_eq!(load.answer(&at(90)), ProbeAnswer::new(8, 90 * MILLI));
     drop(busy);
     assert_eq!(load.rif(), 0, "what is dropped is over");
     for _ in 0..3 {
         load.start(&at(0)).end(Outcome::Failure, &at(1));
         load.start(&at(0)).end(Outcome::Cancelled, &at(1));
     }
-    assert_eq!(load.answer(), ProbeAnswer::new(0, 10 * MILLI).with_failures(3), "failures take no time");
+    assert_eq!(
+        load.answer(&at(90)),
+        ProbeAnswer::new(0, 10 * MILLI).with_failures(3),
+        "failures take no time"
+    );
     serve(0, 10);
-    assert_eq!(load.answer().failures(), 0);
+    assert_eq!(load.answer(&at(90)).failures(), 0);
+}
+
+#[test]
+fn a_server_that_nobody_comes_to_does_not_look_slow_for_ever() {
+    let (clock, load) = (Clock::new(), ServerLoad::new());
+    let at = |millis: u32| clock.at(millis * MILLI);
+    for _ in 0..20 {
+        load.start(&at(0)).end(Outcome::Success, &at(1_000));
+    }
+    let latency = |millis| load.answer(&at(millis)).latency();
+    assert_eq!(latency(3_000), 1_000 * MILLI, "two seconds old");
+    assert!((360..370).contains(&latency(5_000).as_millis()), "{:?}", latency(5_000));
+    assert!(latency(30_000) < MILLI);
+    load.start(&at(30_000)).end(Outcome::Success, &at(30_500));
+    assert_eq!(latency(30_500), 500 * MILLI, "what is known now counts alone");
+    assert_eq!(latency(0), 500 * MILLI, "a clock that goes back ages nothing");
 }

@@ -1,4 +1,5 @@
 //! Servers that fail at once or hang do not attract traffic, by the load alone, without circuits.
+#![cfg(feature = "full")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;

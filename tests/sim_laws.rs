@@ -1,4 +1,5 @@
 //! The simulator agrees with itself, and with what is known of its queues.
+#![cfg(feature = "full")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;

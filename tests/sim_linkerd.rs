@@ -2,6 +2,7 @@
 //!
 //! Source: "Beyond round robin: load balancing for latency", Buoyant, 2016. One of eleven servers of 167 ms takes two
 //! seconds in the middle half of a minute with 1,000 requests per second.
+#![cfg(feature = "full")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;
@@ -9,9 +10,9 @@ mod sim;
 use std::time::Duration;
 
 use poise::core::policy::{LeastLoaded, PowerOfTwoChoices, RoundRobin};
-use poise::core::{Backend, InFlight, LoadTracker, Now, PeakEwma, Policy};
+use poise::core::{Backend, InFlight, Now, PeakEwma, Policy};
 
-use crate::sim::{Clients, Fault, Scenario, Server, Work};
+use crate::sim::{Clients, Fault, Scenario, Server, SimLoad, Work};
 
 const SEEDS: [u64; 3] = [1, 2, 3];
 
@@ -26,7 +27,7 @@ fn scenario(seed: u64) -> Scenario {
 /// Returns the smallest and the largest share of requests under a second, over all seeds.
 fn quick<L, P>(policy: impl Fn(u64) -> P, load: impl Fn(&Now) -> L) -> (f64, f64)
 where
-    L: LoadTracker,
+    L: SimLoad,
     P: Policy<Backend<usize, (), L>, u64>,
 {
     let shares = SEEDS.map(|seed| {

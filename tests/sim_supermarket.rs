@@ -5,6 +5,7 @@
 //!
 //! Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE TPDS 12(10), 2001. It is the limit
 //! for many servers; for 500 it is off by about 0.2 % at a load of 0.95.
+#![cfg(feature = "full")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use poise::core::{Outcome, ServerLoad};
+use poise::core::{Now, Outcome, ServerLoad};
 use poise::tower::ServerLoadLayer;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -16,11 +16,11 @@ fn requests_count_from_their_call_to_their_end_or_their_drop() {
     let futures = [(); 3].map(|()| hanging.call(()));
     assert_eq!(load.rif(), 3, "also before they are polled");
     drop(futures);
-    assert_eq!((load.rif(), load.answer().failures()), (0, 0), "who gives up blames nobody");
+    assert_eq!((load.rif(), load.answer(&Now::lazy()).failures()), (0, 0), "who gives up blames nobody");
 
     let failing = layer.layer(service_fn(|()| async { Err::<(), _>("no") }));
     assert_eq!(failing.oneshot(()).now_or_never(), Some(Err("no")));
-    assert_eq!((load.rif(), load.answer().failures()), (0, 1));
+    assert_eq!((load.rif(), load.answer(&Now::lazy()).failures()), (0, 1));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn the_answer_may_ride_on_the_response() {
     let layer = ServerLoadLayer::new(Arc::clone(&load)).concluding(
         |answer: &mut Result<String, ()>, load: &ServerLoad| match answer {
             Ok(body) => {
-                body.push_str(&load.answer().to_string());
+                body.push_str(&load.answer(&Now::lazy()).to_string());
                 if body.starts_with("bad") { Outcome::Failure } else { Outcome::Success }
             }
             Err(()) => Outcome::Failure,

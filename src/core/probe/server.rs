@@ -13,6 +13,11 @@ const WINDOW: usize = 128;
 const NEAREST: usize = 16;
 /// The latency to assume before anything has ended.
 const FIRST_ESTIMATE: Duration = Duration::from_millis(30);
+/// For how long a request counts, and how fast the last one fades when all are older.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// How many requests a server is taken to serve as fast as one. It only matters where no request met a similar number.
+const SHARED: u64 = 4;
 
 /// Counts the requests in flight of a server, and estimates how long they take at about that number.
 ///
@@ -20,8 +25,12 @@ const FIRST_ESTIMATE: Duration = Duration::from_millis(30);
 /// or what rides on a response.
 ///
 /// The latency is the median of the sixteen among the last 128 requests that met the most similar number of requests when
-/// they arrived, the later ones first; 30 ms before anything has ended. Only successes count: a failure is mostly quicker
+/// they arrived, the later ones first; 30 ms before anything has ended. A request that met `m` where the next one meets `r`
+/// counts as `(r + 4) / (m + 4)` times as long, as those of a server whose queue grows or shrinks all met other numbers. Only successes count: a failure is mostly quicker
 /// than the work would have been. Failures in a row are counted and told.
+///
+/// Only what has ended within the last two seconds counts. A server to which nobody comes because it was slow would
+/// otherwise stay slow in all answers, and idle, for ever; so what it knows last fades, to 1/e in each further two seconds.
 ///
 /// Source: the server side of Prequal, section 4 of the paper that [`ProbePool`](super::ProbePool) names.
 ///
@@ -40,16 +49,22 @@ const FIRST_ESTIMATE: Duration = Duration::from_millis(30);
 ///
 /// let load = ServerLoad::new();
 /// let request = load.start(&after(0));
-/// assert_eq!(load.answer().rif(), 1);
+/// assert_eq!(load.answer(&after(0)).rif(), 1);
 /// request.end(Outcome::Success, &after(12));
-/// assert_eq!(load.answer().latency(), Duration::from_millis(12));
+/// assert_eq!(load.answer(&after(20)).latency(), Duration::from_millis(12));
 /// ```
 pub struct ServerLoad {
     rif: AtomicU32,
     failures: AtomicU32,
     ended: AtomicU64,
-    /// What the requests that have ended met, and how long they took; zero where there is none yet.
-    window: [AtomicU64; WINDOW],
+    window: [Ended; WINDOW],
+}
+
+/// A request that has ended. Its two words may belong to different requests for a moment, which is no worse than either.
+struct Ended {
+    /// How many requests it met and how many microseconds it took; zero while there is none.
+    taken: AtomicU64,
+    at: AtomicU64,
 }
 
 impl ServerLoad {
@@ -60,7 +75,7 @@ impl ServerLoad {
             rif: AtomicU32::new(0),
             failures: AtomicU32::new(0),
             ended: AtomicU64::new(0),
-            window: std::array::from_fn(|_| AtomicU64::new(0)),
+            window: std::array::from_fn(|_| Ended { taken: AtomicU64::new(0), at: AtomicU64::new(0) }),
         }
     }
 
@@ -77,41 +92,54 @@ impl ServerLoad {
 
     /// Returns what a probe is answered now.
     #[must_use]
-    pub fn answer(&self) -> ProbeAnswer {
+    pub fn answer(&self, now: &Now) -> ProbeAnswer {
         let rif = self.rif();
         let failures = self.failures.load(Ordering::Relaxed);
-        ProbeAnswer::new(rif, self.latency_at(rif).unwrap_or(FIRST_ESTIMATE)).with_failures(failures)
+        ProbeAnswer::new(rif, self.latency_at(rif, now.nanos())).with_failures(failures)
     }
 
-    fn latency_at(&self, rif: u32) -> Option<Duration> {
-        let last = usize::try_from(self.ended.load(Ordering::Relaxed) % WINDOW as u64).unwrap_or(0);
+    fn latency_at(&self, rif: u32, now: u64) -> Duration {
+        let next = usize::try_from(self.ended.load(Ordering::Relaxed) % WINDOW as u64).unwrap_or(0);
         let mut nearest = [(u32::MAX, 0, 0); WINDOW];
         let mut len = 0;
+        let mut last = None;
         for back in 1..=WINDOW {
-            let word = self.window[(last + WINDOW - back) % WINDOW].load(Ordering::Relaxed);
-            if let Some((met, micros)) = unpack(word) {
-                // Of those that are equally near the later ones come first.
-                nearest[len] = (met.abs_diff(rif), back, micros);
-                len += 1;
+            let ended = &self.window[(next + WINDOW - back) % WINDOW];
+            let Some((met, micros)) = unpack(ended.taken.load(Ordering::Relaxed)) else { break };
+            let age = age(ended.at.load(Ordering::Relaxed), now);
+            last = last.or(Some((scaled(micros, met, rif), age)));
+            if age > RECENT {
+                // Whatever ended before is older still.
+                break;
             }
+            // Of those that are equally near the later ones come first.
+            nearest[len] = (met.abs_diff(rif), back, scaled(micros, met, rif));
+            len += 1;
         }
-        nearest[..len].sort_unstable();
-        let mut latencies = nearest.map(|(.., micros)| micros);
-        let latencies = &mut latencies[..len.min(NEAREST)];
-        latencies.sort_unstable();
-        latencies.get(latencies.len() / 2).map(|micros| Duration::from_micros((*micros).into()))
+        let nearest = &mut nearest[..len];
+        if len > NEAREST {
+            nearest.select_nth_unstable(NEAREST);
+        }
+        let nearest = &mut nearest[..len.min(NEAREST)];
+        if let Some(middle) = Some(nearest.len() / 2).filter(|_| len > 0) {
+            let (_, (.., micros), _) = nearest.select_nth_unstable_by_key(middle, |(.., micros)| *micros);
+            return Duration::from_micros((*micros).into());
+        }
+        last.map_or(FIRST_ESTIMATE, |(micros, age)| faded(micros, age))
     }
 
     fn arrive(&self) -> u32 {
         self.rif.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn leave(&self, met: u32, taken: Duration, outcome: Outcome) {
+    fn leave(&self, met: u32, outcome: Outcome, taken: Duration, now: u64) {
         self.rif.fetch_sub(1, Ordering::Relaxed);
         match outcome {
             Outcome::Success => {
                 let at = self.ended.fetch_add(1, Ordering::Relaxed) % WINDOW as u64;
-                self.window[usize::try_from(at).unwrap_or(0)].store(pack(met, taken), Ordering::Relaxed);
+                let ended = &self.window[usize::try_from(at).unwrap_or(0)];
+                ended.at.store(now, Ordering::Relaxed);
+                ended.taken.store(pack(met, taken), Ordering::Relaxed);
                 // Mostly there is nothing to reset, and then nothing is written.
                 if self.failures.load(Ordering::Relaxed) != 0 {
                     self.failures.store(0, Ordering::Relaxed);
@@ -127,6 +155,22 @@ impl ServerLoad {
             Outcome::Overload { .. } | Outcome::Cancelled => {}
         }
     }
+}
+
+fn age(at: u64, now: u64) -> Duration {
+    Duration::from_nanos(u64::try_from(now.wrapping_sub(at).cast_signed()).unwrap_or(0))
+}
+
+/// Returns how long a request takes that meets `rif` others, when one that met `met` took so long.
+fn scaled(micros: u32, met: u32, rif: u32) -> u32 {
+    let part = (u64::from(rif) + SHARED) * u64::from(micros) / (u64::from(met) + SHARED);
+    u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+/// Returns what is left to be believed of a latency at this age.
+fn faded(micros: u32, age: Duration) -> Duration {
+    let excess = age.saturating_sub(RECENT).as_secs_f64() / RECENT.as_secs_f64();
+    Duration::from_micros(micros.into()).mul_f64((-excess).exp())
 }
 
 /// A request is never without a microsecond, so a word that holds one is not zero.
@@ -148,7 +192,7 @@ impl Default for ServerLoad {
 
 impl fmt::Debug for ServerLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerLoad").field("answer", &self.answer()).finish_non_exhaustive()
+        f.debug_struct("ServerLoad").field("rif", &self.rif()).finish_non_exhaustive()
     }
 }
 
@@ -179,14 +223,14 @@ impl<L: AsRef<ServerLoad>> Serving<L> {
     /// Ends the request.
     pub fn end(mut self, outcome: Outcome, now: &Now) {
         self.ended = true;
-        self.load.as_ref().leave(self.met, now.since(self.started), outcome);
+        self.load.as_ref().leave(self.met, outcome, now.since(self.started), now.nanos());
     }
 }
 
 impl<L: AsRef<ServerLoad>> Drop for Serving<L> {
     fn drop(&mut self) {
         if !self.ended {
-            self.load.as_ref().leave(self.met, Duration::ZERO, Outcome::Cancelled);
+            self.load.as_ref().leave(self.met, Outcome::Cancelled, Duration::ZERO, 0);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::core::ServerLoad;
 /// # Examples
 ///
 /// ```
-/// use poise::core::{Outcome, ServerLoad};
+/// use poise::core::{Now, Outcome, ServerLoad};
 /// use poise::tower::ServerLoadLayer;
 /// use std::sync::Arc;
 /// use tower::{Layer, ServiceExt, service_fn};
@@ -31,7 +31,7 @@ use crate::core::ServerLoad;
 /// let layer = ServerLoadLayer::new(Arc::clone(&load)).concluding(
 ///     |answer: &mut Result<Response, std::io::Error>, load: &ServerLoad| match answer {
 ///         Ok(response) => {
-///             response.load = Some(load.answer().to_string());
+///             response.load = Some(load.answer(&Now::lazy()).to_string());
 ///             if response.status < 500 { Outcome::Success } else { Outcome::Failure }
 ///         }
 ///         Err(_) => Outcome::Failure,
@@ -41,7 +41,7 @@ use crate::core::ServerLoad;
 ///
 /// let response = server.oneshot(()).await?;
 /// assert_eq!(response.load.as_deref(), Some("rif=1 latency_us=30000 failures=0"));
-/// assert_eq!(load.answer().failures(), 1);
+/// assert_eq!(load.answer(&Now::lazy()).failures(), 1);
 /// # Ok::<(), std::io::Error>(())
 /// # }).unwrap()?;
 /// # Ok::<(), std::io::Error>(())
