@@ -11,8 +11,6 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 const WINDOW: usize = 128;
 /// From how many of them the latency is estimated.
 const NEAREST: usize = 16;
-/// The latency to assume before anything has ended.
-const FIRST_ESTIMATE: Duration = Duration::from_millis(30);
 /// For how long a request counts, and how fast the last one fades when all are older.
 const RECENT: Duration = Duration::from_secs(2);
 
@@ -25,12 +23,14 @@ const SHARED: u64 = 4;
 /// or what rides on a response.
 ///
 /// The latency is the median of the sixteen among the last 128 requests that met the most similar number of requests when
-/// they arrived, the later ones first; 30 ms before anything has ended. A request that met `m` where the next one meets `r`
-/// counts as `(r + 4) / (m + 4)` times as long, as those of a server whose queue grows or shrinks all met other numbers. Only successes count: a failure is mostly quicker
-/// than the work would have been. Failures in a row are counted and told.
+/// they arrived, the later ones first. One that met `m` where the next one meets `r` counts as `(r + 4) / (m + 4)` times as
+/// long, as those of a server whose queue grows or shrinks all met other numbers. Only successes count: a failure is mostly
+/// quicker than the work would have been. Failures in a row are counted and told.
 ///
 /// Only what has ended within the last two seconds counts. A server to which nobody comes because it was slow would
 /// otherwise stay slow in all answers, and idle, for ever; so what it knows last fades, to 1/e in each further two seconds.
+///
+/// Before anything has ended the latency is zero: clients come to see, and what is in flight bounds how many.
 ///
 /// Source: the server side of Prequal, section 4 of the paper that [`ProbePool`](super::ProbePool) names.
 ///
@@ -125,7 +125,7 @@ impl ServerLoad {
             let (_, (.., micros), _) = nearest.select_nth_unstable_by_key(middle, |(.., micros)| *micros);
             return Duration::from_micros((*micros).into());
         }
-        last.map_or(FIRST_ESTIMATE, |(micros, age)| faded(micros, age))
+        last.map_or(Duration::ZERO, |(micros, age)| faded(micros, age))
     }
 
     fn arrive(&self) -> u32 {

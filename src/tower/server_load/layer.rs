@@ -40,7 +40,7 @@ use crate::core::ServerLoad;
 /// let server = layer.layer(service_fn(async |_: ()| Ok(Response { status: 503, load: None })));
 ///
 /// let response = server.oneshot(()).await?;
-/// assert_eq!(response.load.as_deref(), Some("rif=1 latency_us=30000 failures=0"));
+/// assert_eq!(response.load.as_deref(), Some("rif=1 latency_us=0 failures=0"));
 /// assert_eq!(load.answer(&Now::lazy()).failures(), 1);
 /// # Ok::<(), std::io::Error>(())
 /// # }).unwrap()?;

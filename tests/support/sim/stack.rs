@@ -40,6 +40,8 @@ pub(crate) enum Stack {
 pub(crate) struct Probing {
     /// How many for each query.
     pub(crate) rate: f64,
+    /// How many answers each query throws away.
+    pub(crate) removals: f64,
     /// From which quantile on a server is hot.
     pub(crate) quantile: f64,
 }
@@ -48,17 +50,17 @@ impl Probing {
     /// The default.
     pub(crate) fn new() -> Self {
         let config = ProbeConfig::new();
-        Self { rate: config.probes_per_query(), quantile: config.quantile() }
+        Self {
+            rate: config.probes_per_query(),
+            removals: config.removals_per_query(),
+            quantile: config.quantile(),
+        }
     }
 
-    /// Settings under which as much is removed for each query as the paper has it.
     fn config(self) -> ProbeConfig {
         let config = ProbeConfig::new().with_probes_per_query(self.rate).expect("in range");
-        // Where fewer probes come in, no more can be thrown away.
-        let removals = config.removals_per_query().min(self.rate / 4.0);
-        let config =
-            if self.rate < 4.0 / 3.0 { config.with_removals_per_query(removals) } else { Ok(config) };
-        config.expect("in range").with_quantile(self.quantile).expect("in range")
+        let config = config.with_removals_per_query(self.removals).expect("in range");
+        config.with_quantile(self.quantile).expect("in range")
     }
 }
 
