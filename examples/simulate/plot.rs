@@ -36,6 +36,8 @@ impl Chart {
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)))
         };
         let ((left, right), (low, high)) = (bounds(|point| point.0), bounds(|point| point.1));
+        // Room for the names of the lines.
+        let right = right + (right - left) * 0.3;
         if self.logarithmic {
             let low = low.max(high / 1e6).max(f64::MIN_POSITIVE);
             self.draw_on(&canvas, left..right, (low * 0.8..high * 1.25).log_scale())?;
@@ -68,7 +70,7 @@ impl Chart {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(SeriesLabelPosition::UpperRight)
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.2))
             .draw()?;

@@ -7,7 +7,7 @@ use crate::output::{Output, Table, millis, percent};
 use crate::parallel;
 use crate::plot::Chart;
 use crate::scenes::{SECOND, newcomer as joins, restart as restarts};
-use crate::sim::{Report, Stack};
+use crate::sim::{Report, Sample, Stack};
 
 /// An eleventh server joins ten.
 pub(crate) fn newcomer() -> Output {
@@ -49,26 +49,30 @@ pub(crate) fn restart() -> Output {
         }
         output.tables.push(table);
         if !announced {
-            output.charts.push(errors_over_time(&stacks, &reports));
+            output.charts.push(retries_over_time(&stacks, &reports));
         }
     }
     output
 }
 
-fn errors_over_time(stacks: &[Stack], reports: &[Report]) -> Chart {
+/// Draws how many attempts there were beyond the requests that ended, second by second.
+fn retries_over_time(stacks: &[Stack], reports: &[Report]) -> Chart {
+    let attempts = |sample: &Sample| sample.picks.iter().sum::<u64>() as f64;
+    let ended = |sample: &Sample| (sample.answered + sample.unanswered) as f64;
     let line = |(stack, report): (&Stack, &Report)| {
-        let points = report.samples.windows(2).map(|pair| {
-            let errors = pair[1].unanswered - pair[0].unanswered;
-            let all = errors + pair[1].answered - pair[0].answered;
-            (pair[1].at.as_secs_f64(), errors as f64 / all.max(1) as f64 * 100.0)
+        // Samples are a tenth of a second apart.
+        let seconds: Vec<_> = report.samples.iter().step_by(10).collect();
+        let points = seconds.windows(2).map(|pair| {
+            let further = (attempts(pair[1]) - attempts(pair[0])) / (ended(pair[1]) - ended(pair[0])) - 1.0;
+            (pair[1].at.as_secs_f64(), further.max(0.0) * 100.0)
         });
         (stack.name().to_owned(), points.collect())
     };
     Chart {
         name: "restart",
-        title: String::from("errors while ten servers are restarted in turn, unannounced"),
+        title: String::from("retries while ten servers are restarted in turn, unannounced"),
         x: "seconds",
-        y: "% of requests",
+        y: "attempts beyond the first, % of requests",
         logarithmic: false,
         lines: stacks.iter().zip(reports).map(line).collect(),
     }
