@@ -53,6 +53,8 @@ pub(super) const MOST: usize = 16;
 /// ```
 pub struct ProbePool {
     config: ProbeConfig,
+    /// The age limit in nanoseconds.
+    max_age: u64,
     rng: Rng,
     entries: [Entry; MOST],
     /// From how many requests in flight on a server is hot.
@@ -82,6 +84,7 @@ impl ProbePool {
             queries: AtomicU64::new(0),
             handed_out: AtomicU64::new(0),
             recent: Mutex::new(recent),
+            max_age: u64::try_from(config.max_age().as_nanos()).unwrap_or(u64::MAX),
             config,
         }
     }
@@ -156,9 +159,10 @@ impl ProbePool {
     #[inline]
     pub(crate) fn samples(&self, now: &Now) -> Samples {
         let mut samples = Samples { kept: [None; MOST], len: 0 };
+        let now = now.nanos();
         for (place, entry) in self.entries[..self.config.capacity()].iter().enumerate() {
             let Some(sample) = entry.read(place) else { continue };
-            if self.is_alive(&sample, now.nanos()) {
+            if self.is_alive(&sample, now) {
                 samples.kept[samples.len] = Some(sample);
                 samples.len += 1;
             }
@@ -212,8 +216,7 @@ impl ProbePool {
     }
 
     fn is_alive(&self, sample: &Sample, now: u64) -> bool {
-        u128::from(now.wrapping_sub(sample.received).cast_signed().unsigned_abs())
-            <= self.config.max_age().as_nanos()
+        now.wrapping_sub(sample.received).cast_signed().unsigned_abs() <= self.max_age
     }
 }
 

@@ -158,20 +158,20 @@ impl Prequal {
         memo: &mut Memo<MOST>,
     ) -> Option<Found> {
         let order = self.pool.order();
-        let mut untried = [false; MOST];
-        samples.iter().for_each(|(at, _)| untried[at] = true);
+        // Mostly the best one and any other will do, so they are not sorted.
+        let mut untried = u32::MAX;
         let mut usable = |identity: u64| {
             index.find(identity).filter(|slot| view.is_promising(*slot) && view.try_slot(*slot, memo))
         };
         let best = loop {
-            let left = samples.iter().filter(|(at, _)| untried[*at]);
+            let left = samples.iter().filter(|(at, _)| untried >> at & 1 == 1);
             let (at, sample) = left.min_by_key(|(_, sample)| order.rank(sample.rif(), sample.latency))?;
-            untried[at] = false;
+            untried &= !(1 << at);
             if let Some(slot) = usable(sample.identity) {
                 break Found { at, slot };
             }
         };
-        let mut others = samples.iter().filter(|(at, _)| untried[*at]);
+        let mut others = samples.iter().filter(|(at, _)| untried >> at & 1 == 1);
         others.any(|(_, sample)| usable(sample.identity).is_some()).then_some(best)
     }
 
