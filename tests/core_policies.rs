@@ -337,7 +337,16 @@ fn hostile_inputs_get_an_answer_or_a_typed_error() {
                     }
                     Err(PickError::Empty) => assert!(scope.is_empty(), "{name}"),
                     Err(PickError::InconsistentTopology | PickError::DuplicateIdentity { .. }) => {
-                        let tables = ["maglev", "ring", "smooth", "priority", "locality", "zone"];
+                        let tables = [
+                            "maglev",
+                            "ring",
+                            "smooth",
+                            "prequal",
+                            "utilization",
+                            "priority",
+                            "locality",
+                            "zone",
+                        ];
                         assert!(tables.iter().any(|of| name.contains(of)), "{name} has no table");
                     }
                     Err(other) => panic!("{name} within {scope:?}: {other:?}"),

@@ -29,6 +29,7 @@ mod outcome;
 mod phase;
 pub mod policy;
 mod prepared;
+mod probe;
 mod rng;
 mod selection;
 #[cfg(any(feature = "health", feature = "tower", all(feature = "discovery", feature = "tokio")))]
@@ -60,6 +61,9 @@ pub use self::outcome::Outcome;
 pub use self::phase::Phase;
 pub use self::policy::{Policy, PolicyExt, Prepare};
 pub use self::prepared::{Prepared, Table};
+pub use self::probe::{
+    ParseProbeAnswerError, ProbeAnswer, ProbeConfig, ProbeConfigError, ProbePool, ServerLoad, Serving,
+};
 pub use self::rng::Rng;
 pub use self::selection::{InvalidSelection, Selection};
 pub use self::view::{Pair, View};

@@ -11,7 +11,8 @@
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
 //! clock of theirs; a [`RequestContext`] says by which key a request is routed; a [`Backoff`] how long to leave alone what
-//! failed; a `Hook` hears what happened.
+//! failed; a `Hook` hears what happened. On the other side of the wire, a [`ServerLoadLayer`] around a server counts what
+//! clients that probe ask for.
 //!
 //! # The smallest composition that will do
 //!
@@ -150,6 +151,7 @@ mod idempotent;
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
+mod server_load;
 mod timer;
 
 pub use self::backoff::{Backoff, BackoffError};
@@ -180,5 +182,6 @@ pub use self::idempotent::Idempotent;
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
+pub use self::server_load::{ByResult, Conclude, ServerLoadFuture, ServerLoadLayer, ServerLoadService};
 pub use self::timer::Timer;
 pub use crate::core::Phase;

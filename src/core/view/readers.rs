@@ -1,7 +1,7 @@
 //! The ways in which policies read a view.
 
 use super::View;
-use super::memo::Memo;
+use super::memo::{Memo, SAMPLES};
 use crate::core::eligibility::Slots;
 use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
@@ -41,12 +41,12 @@ impl<'a, C: Candidate> View<'a, C> {
     /// several draws missed.
     #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
-        let Some(slot) = self.draw_slot(rng) else { return self.uniform_beyond(rng, None) };
+        let Some(slot) = self.draw_slot(rng) else { return self.uniform_missed(rng, None) };
         let exclusions = self.exclusions_at(slot);
         if exclusions.is_empty() {
             Ok(self.select(slot))
         } else {
-            self.uniform_beyond(rng, Some((slot, exclusions)))
+            self.uniform_missed(rng, Some((slot, exclusions)))
         }
     }
 
@@ -206,7 +206,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// Draws one of the slots that are believed to be eligible.
     #[inline]
-    pub(super) fn draw_slot(&self, rng: &Rng) -> Option<usize> {
+    pub(crate) fn draw_slot(&self, rng: &Rng) -> Option<usize> {
         match self.hint() {
             Some(hint) => {
                 Some(hint.count()).filter(|count| *count > 0).map(|count| hint.nth(rng.below(count)))
@@ -217,18 +217,31 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// The part of [`uniform`](Self::uniform) for when the first draw missed.
     #[cold]
-    fn uniform_beyond(&self, rng: &Rng, missed: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
-        let mut memo = Memo::of_missed(missed);
-        match self.draw(rng, &mut memo) {
-            Some(slot) => Ok(self.select(slot)),
-            None => self.scan(rng, &memo).map(|(slot, _)| self.select(slot)),
+    fn uniform_missed(&self, rng: &Rng, missed: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
+        self.uniform_beyond(rng, Memo::<SAMPLES>::of_missed(missed))
+    }
+
+    /// The part of [`uniform`](Self::uniform) for when some have been sampled already. One of these that is eligible is drawn
+    /// with the same chance as any other.
+    #[cold]
+    pub(crate) fn uniform_beyond<const N: usize>(
+        &self,
+        rng: &Rng,
+        mut memo: Memo<N>,
+    ) -> Result<Selection, PickError> {
+        for _ in 0..SAMPLES {
+            let Some(slot) = self.draw_slot(rng).filter(|_| !memo.is_full()) else { break };
+            if self.try_slot(slot, &mut memo) {
+                return Ok(self.select(slot));
+            }
         }
+        self.scan(rng, &memo).map(|(slot, _)| self.select(slot))
     }
 
     /// Draws until an eligible candidate is found that is not in `memo`, which keeps every sample, or until `memo` is
     /// full.
     fn draw(&self, rng: &Rng, memo: &mut Memo) -> Option<usize> {
-        for _ in 0..super::memo::SAMPLES {
+        for _ in 0..SAMPLES {
             let slot = self.draw_slot(rng)?;
             if memo.is_full() {
                 return None;
@@ -245,7 +258,7 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Scans all candidates and draws up to two of the eligible ones.
-    fn scan(&self, rng: &Rng, memo: &Memo) -> Result<(usize, Option<usize>), PickError> {
+    fn scan<const N: usize>(&self, rng: &Rng, memo: &Memo<N>) -> Result<(usize, Option<usize>), PickError> {
         let mut counts = ExclusionCounts::default();
         let mut drawn = [None; 2];
         let mut seen = 0;

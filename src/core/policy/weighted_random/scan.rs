@@ -3,14 +3,15 @@
 use crate::core::view::Memo;
 use crate::core::{Candidate, ExclusionCounts, PickError, Rng, Selection, View};
 
-/// Looks at every candidate, except those in `memo`, and draws one of the eligible ones by weight.
+/// Looks at every candidate, except those in `memo`, and draws one of the eligible ones by the weight of its slot and its ramp.
 ///
 /// Source: M. T. Chao, "A general purpose unequal probability sampling plan", Biometrika 69(3), 1982: each candidate takes
 /// the place of the one before with the chance of its weight divided by the sum so far.
-pub(super) fn scan<C: Candidate, const N: usize>(
+pub(in crate::core::policy) fn scan<C: Candidate, const N: usize>(
     view: &View<'_, C>,
     rng: &Rng,
     memo: &Memo<N>,
+    weigh: impl Fn(usize, &C) -> u32,
 ) -> Result<Selection, PickError> {
     let mut counts = ExclusionCounts::default();
     let mut drawn = None;
@@ -21,7 +22,7 @@ pub(super) fn scan<C: Candidate, const N: usize>(
             counts.add(exclusions);
             continue;
         };
-        let weight = ramped(candidate.weight().value(), candidate.ramp(view.now()));
+        let weight = ramped(weigh(slot, candidate), candidate.ramp(view.now()));
         total += weight;
         if drawn.is_none() || rng.unit() * total < weight {
             drawn = Some(slot);
@@ -37,7 +38,7 @@ fn ramped(weight: u32, ramp: f32) -> f64 {
 }
 
 /// Makes a part of what a candidate says; what is not a number is nothing.
-pub(super) fn part(ramp: f32) -> f64 {
+pub(in crate::core::policy) fn part(ramp: f32) -> f64 {
     if ramp > 0.0 { f64::from(ramp).min(1.0) } else { 0.0 }
 }
 

@@ -80,7 +80,7 @@ impl WeightedRandom {
 
     #[cold]
     fn scan_all<C: Candidate>(&self, view: &View<'_, C>) -> Result<Selection, PickError> {
-        scan(view, &self.rng, &Memo::<0>::new())
+        scan(view, &self.rng, &Memo::<0>::new(), weight)
     }
 
     /// The part of a pick for when the first member that was drawn is not to be chosen.
@@ -98,7 +98,7 @@ impl WeightedRandom {
                 return Ok(view.select(slot));
             }
         }
-        scan(view, &self.rng, &memo)
+        scan(view, &self.rng, &memo, weight)
     }
 
     /// Tells, by chance, whether a member takes the request that its full weight would get it.
@@ -108,6 +108,10 @@ impl WeightedRandom {
         // Most members are past their start, and need no draw for it.
         ramp >= 1.0 || self.rng.unit() < part(ramp)
     }
+}
+
+fn weight<C: Candidate>(_: usize, candidate: &C) -> u32 {
+    candidate.weight().value()
 }
 
 impl<C: Candidate> Prepare<C> for WeightedRandom {
