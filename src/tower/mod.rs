@@ -23,7 +23,8 @@ mod timer;
 
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
-    Balancer, BuildError, Builder, Discoverer, Driver, Member, MemberReport, Report, ResponseFuture,
+    Balancer, BuildError, Builder, Discoverer, Driver, Member, MemberReport, OperatorVerb, Report,
+    ResponseFuture, Shutdown, UnknownMember,
 };
 pub use self::context::{BorrowedKey, ComputedKey, NoContext, RequestContext, UseRequest};
 #[cfg(all(feature = "discovery", feature = "health"))]

@@ -1,6 +1,6 @@
 //! Who takes a request, and why nobody does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::cluster::Cluster;
 use super::contain::tell;
@@ -50,22 +50,37 @@ where
             }
             return Admission::Lost(Exclusion::Capacity.into());
         };
+        if !endpoint.picked() {
+            endpoint.give_back(ticket, Outcome::Cancelled, now);
+            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+                circuit.settle(permit, Outcome::Cancelled, now);
+            }
+            return Admission::Lost(Exclusion::Draining.into());
+        }
         let attempt = Attempt::new(Arc::clone(endpoint), permit, ticket, now);
-        endpoint.picked();
         tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
     }
 
-    /// Picks an endpoint beside those that were tried, admits an attempt, and clones the service.
+    /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     pub(super) fn admit_one(
         &self,
         request: &R,
-        tried: &[Arc<Endpoint<S, R, L>>],
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load();
         let mut attempted: Attempted =
-            tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
+            tried.iter().filter_map(|endpoint| pool.position_of(&*endpoint.upgrade()?)).collect();
+        if !avoided.is_empty() {
+            for (position, member) in pool.members.iter().enumerate() {
+                let name = &**member.endpoint().name();
+                if avoided.iter().any(|avoided| **avoided == *name) {
+                    attempted.insert(position);
+                }
+            }
+        }
         let mut places_lost = false;
         // Each round avoids one member more than the one before, so there are at most as many as there are members.
         loop {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,84 +12,13 @@ use tower_service::Service;
 use super::balancer::Balancer;
 use super::cluster::Cluster;
 use super::contain::join;
-use super::driver::{Driver, Driving};
+use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Workshop};
 use super::pool::Member;
-use super::reconcile::{ServiceFactory, Workshop};
-use super::settings::{AnyTimer, Classify, ClassifyBy, ClassifyByResult, KeyedPolicy, Retries, Settings};
-use crate::core::policy::PowerOfTwoChoices;
-use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
+use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Retries, Settings};
+use crate::core::{LoadMetric, LoadTracker, Outcome, Policy, Rng};
 use crate::discovery::SnapshotReader;
 use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
-use crate::tower::{
-    BorrowedKey, BoxError, ComputedKey, Hook, NoContext, RequestContext, Retry, RetryBudget, Timer,
-};
-
-/// Asks for the source of members: the first step of a [`Builder`].
-#[derive(Debug)]
-#[must_use = "a builder does nothing until it is built"]
-pub struct Discoverer {
-    fail_fast: Duration,
-}
-
-impl Discoverer {
-    pub(super) fn new() -> Self {
-        Self { fail_fast: Duration::from_secs(3) }
-    }
-
-    /// Takes members from `reader`, and their services from `service`.
-    ///
-    /// `service` is called once for each allocation of a backend. A service is cloned for each request, and is `Send` and
-    /// `Sync` (of tower's boxes, `BoxCloneSyncService`); a key is `Display`, which names the endpoint. A panic in `service` is contained; the member is left out and
-    /// tried again with growing pauses.
-    pub fn discover<K, B, S, R>(
-        self,
-        reader: SnapshotReader<K, B>,
-        mut service: impl FnMut(&K, &B) -> S + Send + 'static,
-    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
-    where
-        S: Service<R>,
-    {
-        self.try_discover(reader, move |key, backend| Ok::<_, BoxError>(service(key, backend)))
-    }
-
-    /// Takes members from `reader`, and their services from `service`, which may fail.
-    ///
-    /// A member whose service cannot be built holds up nobody else: it is left out, or goes on with the service of its
-    /// previous allocation, and is tried again with growing pauses, from one second to thirty.
-    pub fn try_discover<K, B, S, R, E>(
-        self,
-        reader: SnapshotReader<K, B>,
-        mut service: impl FnMut(&K, &B) -> Result<S, E> + Send + 'static,
-    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
-    where
-        S: Service<R>,
-        E: Into<BoxError>,
-    {
-        Builder {
-            load: Box::new(PeakEwma::new),
-            policy: PowerOfTwoChoices::new(),
-            context: NoContext,
-            rest: Rest {
-                reader,
-                service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
-                classifier: Box::new(ClassifyByResult),
-                timer: None,
-                hooks: Vec::new(),
-                circuit: default_circuit(),
-                budget: BudgetConfig::default(),
-                attempt_timeout: None,
-                fail_fast: self.fail_fast,
-                retry: None,
-            },
-        }
-    }
-}
-
-/// Returns 5 failures, and a second that grows to a minute, give or take a fifth.
-fn default_circuit() -> Option<CircuitConfig> {
-    let circuit = CircuitConfig::new(5, Duration::from_secs(1)).ok()?;
-    circuit.with_growth(Duration::from_secs(60)).ok()?.with_jitter(0.2).ok()
-}
+use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Retry, RetryBudget, Timer};
 
 /// Configures a [`Balancer`].
 ///
@@ -103,6 +33,10 @@ fn default_circuit() -> Option<CircuitConfig> {
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry) | none | only the user knows what may be sent twice |
+/// | [`connect_timeout`](Self::connect_timeout) | 10 s | as long as most clients try to connect |
+/// | [`connecting_at_once`](Self::connecting_at_once) | 32 members | a large membership is connected soon, and not all at once |
+/// | [`drain_deadline`](Self::drain_deadline) | 30 s | what most schedulers grant a server that is to stop |
+/// | [`on_drained`](Self::on_drained) | none | |
 /// | [`hook`](Self::hook) | none | |
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
@@ -115,23 +49,41 @@ pub struct Builder<K, B, S, R, L, P, X> {
 }
 
 /// Retries, and how a request is copied for them.
-type Wanted<R> = (Retry, fn(&R) -> R);
+pub(super) type Wanted<R> = (Retry, fn(&R) -> R);
 
 /// The settings that no type parameter of their own depends on.
-struct Rest<K, B, S, R> {
-    reader: SnapshotReader<K, B>,
-    service: Box<ServiceFactory<K, B, S>>,
-    classifier: Box<dyn Classify<S, R>>,
-    timer: Option<Arc<dyn AnyTimer>>,
-    hooks: Vec<Arc<dyn Hook>>,
-    circuit: Option<CircuitConfig>,
-    budget: BudgetConfig,
-    attempt_timeout: Option<Duration>,
-    fail_fast: Duration,
-    retry: Option<Wanted<R>>,
+pub(super) struct Rest<K, B, S, R> {
+    pub(super) reader: SnapshotReader<K, B>,
+    pub(super) factory: Factory<K, B, S>,
+    pub(super) poll_ready: PollReady<S>,
+    pub(super) classifier: Box<dyn Classify<S, R>>,
+    pub(super) timer: Option<Arc<dyn AnyTimer>>,
+    pub(super) hooks: Vec<Arc<dyn Hook>>,
+    pub(super) circuit: Option<CircuitConfig>,
+    pub(super) budget: BudgetConfig,
+    pub(super) attempt_timeout: Option<Duration>,
+    pub(super) fail_fast: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) connecting: NonZeroUsize,
+    pub(super) drain_deadline: Duration,
+    pub(super) on_drained: Option<Box<OnDrained<K, B>>>,
+    pub(super) retry: Option<Wanted<R>>,
 }
 
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
+    pub(super) fn new(
+        load: Box<dyn FnMut() -> L + Send>,
+        policy: P,
+        context: X,
+        rest: Rest<K, B, S, R>,
+    ) -> Self {
+        Self { load, policy, context, rest }
+    }
+
+    pub(super) fn rest_mut(&mut self) -> &mut Rest<K, B, S, R> {
+        &mut self.rest
+    }
+
     /// Chooses by another policy.
     ///
     /// A policy by key needs a [`key`](Self::key): without one all requests have the same, and go to the same member. A
@@ -270,7 +222,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     {
         let Rest {
             reader,
-            service,
+            factory,
+            poll_ready,
             classifier,
             timer,
             hooks,
@@ -278,6 +231,10 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             budget,
             attempt_timeout,
             fail_fast,
+            connect_timeout,
+            connecting,
+            drain_deadline,
+            on_drained,
             retry,
         } = self.rest;
         let timer = timer.ok_or(BuildError::NoTimer)?;
@@ -289,10 +246,12 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         };
         let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
-        let settings = Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, retries };
+        let settings =
+            Settings { picker, classifier, timer, hook, attempt_timeout, fail_fast, drain_deadline, retries };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget), retry_budget));
-        let workshop = Workshop { service, load: self.load, circuit };
-        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader);
+        let (load, rng) = (self.load, Rng::thread());
+        let workshop = Workshop { factory, poll_ready, load, circuit, connect_timeout, connecting, rng };
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained);
         Ok((Balancer::new(cluster), driving.into_driver()))
     }
 }

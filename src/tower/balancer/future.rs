@@ -13,7 +13,8 @@ use super::admission::Lease;
 use super::endpoint::Endpoint;
 use super::handle::Handle;
 use super::limit::Limit;
-use super::readying::{Readying, Tried, Unready};
+use super::readying::{Readying, Unready};
+use super::tried::Tried;
 use super::waiting::Waiting;
 use crate::core::{LoadTracker, Outcome};
 use crate::tower::attempt::Attempt;
@@ -91,11 +92,11 @@ where
     L: LoadTracker,
 {
     /// Makes the first pick.
-    pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R) -> Self {
+    pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R, tried: Tried<S, R, L>) -> Self {
         let cluster = handle.cluster();
         cluster.count_request();
         let spare = cluster.copy(&request, 0);
-        let state = match cluster.pick(&request, &[]) {
+        let state = match tried.pick(&**cluster, &request) {
             Ok(lease) => State::Readying { readying: Readying::new(lease), request },
             Err(obstacle) => {
                 cluster.tell(&Event::Refused { obstacle: &obstacle });
@@ -106,7 +107,7 @@ where
                 }
             }
         };
-        Self { state, spare, tried: Vec::new(), attempts: 0, limit: Limit::Due, handed: false }
+        Self { state, spare, tried, attempts: 0, limit: Limit::Due, handed: false }
     }
 
     /// Polls the current state once, and says what comes next.
@@ -114,7 +115,8 @@ where
         let mut this = self.project();
         let step = match this.state.as_mut().project() {
             Current::Failed { obstacle } => Step::Finish(Err(BalancerError::new(*obstacle, 0))),
-            Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
+            Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request, this.tried))
+            {
                 Ok(lease) => match this.state.project_replace(State::Done) {
                     Taken::Waiting { request, .. } => {
                         Step::Enter(State::Readying { readying: Readying::new(lease), request })
@@ -140,7 +142,7 @@ where
                         }
                     }
                     Poll::Ready(Err(Unready { endpoint, source })) => {
-                        let error = BalancerError::new(BalancerErrorKind::Endpoint, count(this.tried));
+                        let error = BalancerError::new(BalancerErrorKind::Endpoint, this.tried.count());
                         Step::Finish(Err(error.at(endpoint, Phase::Readiness).caused_by(source)))
                     }
                     Poll::Pending => {
@@ -148,7 +150,7 @@ where
                         *this.attempts += 1;
                         match this.state.project_replace(State::Done) {
                             Taken::Readying { readying, .. } => {
-                                too_late(readying.into_first(), count(this.tried) + 1)
+                                too_late(readying.into_first(), this.tried.count() + 1)
                             }
                             _ => polled_after_completion(),
                         }
@@ -165,9 +167,9 @@ where
                 };
                 match (this.state.project_replace(State::Done), answer) {
                     (Taken::Calling { attempt, .. }, Some(answer)) => {
-                        conclude(attempt, answer, count(this.tried) + 1)
+                        conclude(attempt, answer, this.tried.count() + 1)
                     }
-                    (Taken::Calling { attempt, .. }, None) => too_late(attempt, count(this.tried) + 1),
+                    (Taken::Calling { attempt, .. }, None) => too_late(attempt, this.tried.count() + 1),
                     _ => polled_after_completion(),
                 }
             }
@@ -184,10 +186,8 @@ where
         if !cluster.may_retry(*this.attempts) {
             return false;
         }
-        this.tried.push(Arc::clone(endpoint));
-        // When everybody has been tried, the same one again is better than nobody.
-        let picked = cluster.pick(&request, this.tried).or_else(|_| cluster.pick(&request, &[]));
-        let Ok(lease) = picked else { return false };
+        this.tried.push(endpoint);
+        let Ok(lease) = this.tried.pick_again(cluster, &request) else { return false };
         *this.limit = Limit::Due;
         *this.spare = cluster.copy(&request, *this.attempts);
         this.state.set(State::Readying { readying: Readying::new(lease), request });
@@ -231,11 +231,6 @@ impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
         let handed = *this.handed;
         Poll::Ready(result.map_err(|error| error.after_handing(handed)))
     }
-}
-
-/// Counts the attempts that failed, also those whose endpoint did not become ready.
-fn count<T>(tried: &[T]) -> u32 {
-    u32::try_from(tried.len()).unwrap_or(u32::MAX)
 }
 
 /// Hands the request to the service that is ready for it.

@@ -1,7 +1,7 @@
 //! The turnkey balancer.
 //!
 //! ```text
-//! snapshots -> reconcile -> Pool { members, prepared, eligibility }   one pointer, swapped
+//! snapshots -> slots -> Pool { members, prepared, eligibility }   one pointer, swapped
 //!                              |
 //! request -> key -> pick -> permit -> ticket -> ready -> call -> classify
 //!               ^                                           |
@@ -23,23 +23,31 @@ mod balancer;
 mod builder;
 mod cluster;
 mod contain;
+mod departed;
+mod discoverer;
 mod dispatch;
 mod driver;
 mod endpoint;
 mod future;
 mod handle;
+mod lifecycle;
 mod limit;
+mod operator;
 mod pool;
 mod readying;
-mod reconcile;
 mod report;
 mod settings;
+mod shutdown;
+mod tried;
 mod waiting;
 
 pub use self::balancer::Balancer;
-pub use self::builder::{BuildError, Builder, Discoverer};
+pub use self::builder::{BuildError, Builder};
+pub use self::discoverer::Discoverer;
 pub use self::driver::Driver;
 pub(super) use self::endpoint::Endpoint;
 pub use self::future::ResponseFuture;
+pub use self::operator::{OperatorVerb, UnknownMember};
 pub use self::pool::Member;
 pub use self::report::{MemberReport, Report};
+pub use self::shutdown::Shutdown;

@@ -7,14 +7,11 @@ use tower_service::Service;
 
 use super::admission::Lease;
 use super::dispatch::Dispatch;
-use super::endpoint::Endpoint;
+use super::tried::Tried;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
 use crate::tower::attempt::Attempt;
 use crate::tower::{BalancerErrorKind, BoxError};
-
-/// The endpoints that a request has tried.
-pub(super) type Tried<S, R, L> = Vec<Arc<Endpoint<S, R, L>>>;
 
 /// An endpoint that could not be made ready.
 pub(super) struct Unready {
@@ -104,10 +101,10 @@ where
     ) -> Result<(), Unready> {
         let endpoint = Arc::clone(self.first.attempt.endpoint());
         self.first.attempt.charge();
-        tried.push(Arc::clone(&endpoint));
+        tried.push(&endpoint);
         let next = match self.beside.take() {
             Some(beside) => Some(beside),
-            None => endpoint.home().pick(request, tried).ok(),
+            None => tried.pick(&**endpoint.home(), request).ok(),
         };
         match next {
             Some(next) => {
@@ -124,7 +121,7 @@ where
     fn leave_first(&mut self, request: &R, tried: &Tried<S, R, L>) -> bool {
         let next = match self.beside.take() {
             Some(beside) => Some(beside),
-            None => self.first.attempt.endpoint().home().pick(request, tried).ok(),
+            None => tried.pick(&**self.home(), request).ok(),
         };
         self.restarted |= next.is_some();
         next.map(|next| self.first = next).is_some()
@@ -147,7 +144,7 @@ where
             Poll::Ready(Err(_)) => {
                 if let Some(mut beside) = self.beside.take() {
                     beside.attempt.charge();
-                    tried.push(Arc::clone(beside.attempt.endpoint()));
+                    tried.push(beside.attempt.endpoint());
                 }
                 self.alone_at = None;
                 Poll::Ready(false)
@@ -161,12 +158,12 @@ where
         if self.alone_at == Some(changes) {
             return Poll::Pending;
         }
-        tried.push(Arc::clone(self.first.attempt.endpoint()));
-        let mut picked = home.pick(request, tried);
+        tried.push(self.first.attempt.endpoint());
+        let mut picked = tried.pick_strictly(&**home, request);
         if matches!(picked, Err(BalancerErrorKind::AtCapacity(_)))
             && self.registration.as_mut().is_some_and(Registration::want_place)
         {
-            picked = home.pick(request, tried);
+            picked = tried.pick_strictly(&**home, request);
         }
         self.beside = picked.ok();
         tried.pop();

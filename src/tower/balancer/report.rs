@@ -22,7 +22,7 @@ pub struct Report {
     pub revision: Revision,
     /// The members, in the order of the membership.
     pub members: Vec<MemberReport>,
-    /// The number of members whose service could not be built.
+    /// The number of members whose latest service could not be built, or is still to connect.
     pub unbuilt: usize,
     /// How long ago the membership took effect.
     pub updated: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct Report {
 pub struct MemberReport {
     /// The key of the member, as text.
     pub endpoint: Arc<str>,
-    /// The administrative state.
+    /// The administrative state by the membership. What an operator says is among the exclusions only.
     pub status: Status,
     /// Everything that excludes it.
     pub exclusions: Exclusions,
@@ -117,7 +117,7 @@ impl MemberReport {
     {
         let endpoint = member.endpoint();
         let statistics = endpoint.statistics();
-        // Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
+        let in_flight = endpoint.in_flight();
         let [successes, failures, overloads, cancelled, picks] = [
             &statistics.successes,
             &statistics.failures,
@@ -134,7 +134,7 @@ impl MemberReport {
             since: now.since(endpoint.since()),
             weight: member.weight().value(),
             load: member.load().measure(now),
-            in_flight: picks.saturating_sub(successes + failures + overloads + cancelled),
+            in_flight,
             picks,
             successes,
             failures,

@@ -101,5 +101,6 @@ pub(super) struct Settings<M, S, R> {
     pub(super) hook: Arc<dyn Hook>,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
+    pub(super) drain_deadline: Duration,
     pub(super) retries: Option<Retries<R>>,
 }
