@@ -31,6 +31,7 @@ struct Shared {
     calls: AtomicUsize,
     under_way: AtomicUsize,
     readiness_errors: AtomicUsize,
+    polls: AtomicUsize,
     live: AtomicUsize,
     built: AtomicUsize,
 }
@@ -58,6 +59,7 @@ impl Script {
             calls: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
             readiness_errors: AtomicUsize::new(0),
+            polls: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             built: AtomicUsize::new(0),
         }))
@@ -76,6 +78,10 @@ impl Script {
             std::mem::take(&mut scene.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        self.0.scene.lock().unwrap().readiness
     }
 
     pub(crate) fn answer_after(&self, latency: Duration) {
@@ -102,6 +108,11 @@ impl Script {
 
     pub(crate) fn readiness_errors(&self) -> usize {
         self.0.readiness_errors.load(SeqCst)
+    }
+
+    /// Counts how often services were asked for their readiness.
+    pub(crate) fn polls(&self) -> usize {
+        self.0.polls.load(SeqCst)
     }
 
     /// Counts the services that exist, clones included.
@@ -171,6 +182,7 @@ impl<R: Send + 'static> Service<R> for Fake {
     type Future = Pin<Box<dyn Future<Output = Result<Answer<R>, Refused>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refused>> {
+        self.0.polls.fetch_add(1, SeqCst);
         let mut scene = self.0.scene.lock().unwrap();
         match scene.readiness {
             Readiness::Ready => Poll::Ready(Ok(())),

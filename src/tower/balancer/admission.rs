@@ -97,7 +97,7 @@ where
                 },
                 // That may have come about after the policy had looked: no fault of the policy.
                 Err(InvalidSelection::Excluded { exclusions, .. })
-                    if exclusions.without(VOLATILE).is_empty() =>
+                    if exclusions.without(VOLATILE | pool.said_of(selection.index())).is_empty() =>
                 {
                     exclusions
                 }

@@ -19,14 +19,16 @@ use crate::tower::{BoxError, NoContext};
 /// Asks for the source of members: the first step of a [`Builder`].
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is built"]
-pub struct Discoverer(());
+pub struct Discoverer {
+    fail_fast: Duration,
+}
 
 /// What a source of members and services makes, with the defaults of all else.
 type Started<K, B, S, R> = Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>;
 
 impl Discoverer {
     pub(super) fn new() -> Self {
-        Self(())
+        Self { fail_fast: Duration::from_secs(3) }
     }
 
     /// Takes members from `reader`, and their services from `service`.
@@ -64,7 +66,7 @@ impl Discoverer {
         E: Into<BoxError>,
     {
         let make = move |key: &K, backend: &B| service(key, backend).map_err(Into::into);
-        started(reader, Factory::AtOnce(Box::new(make)))
+        self.started(reader, Factory::AtOnce(Box::new(make)))
     }
 
     /// Takes members from `reader`, and their services from `connect`, which may take its time and fail.
@@ -132,32 +134,33 @@ impl Discoverer {
             let connecting = connect(member);
             Box::pin(async move { connecting.await.map_err(Into::into) }) as _
         };
-        started(reader, Factory::Ahead(Box::new(connect)))
+        self.started(reader, Factory::Ahead(Box::new(connect)))
     }
-}
 
-fn started<K, B, S: Service<R>, R>(
-    reader: SnapshotReader<K, B>,
-    factory: Factory<K, B, S>,
-) -> Started<K, B, S, R> {
-    let rest = Rest {
-        reader,
-        factory,
-        poll_ready: poll_ready::<S, R>,
-        classifier: Box::new(ClassifyByResult),
-        timer: None,
-        hooks: Vec::new(),
-        circuit: default_circuit(),
-        budget: BudgetConfig::default(),
-        attempt_timeout: None,
-        fail_fast: Duration::from_secs(3),
-        connect_timeout: Duration::from_secs(10),
-        connecting: NonZeroUsize::MIN.saturating_add(31),
-        drain_deadline: Duration::from_secs(30),
-        on_drained: None,
-        retry: None,
-    };
-    Builder::new(Box::new(PeakEwma::new), PowerOfTwoChoices::new(), NoContext, rest)
+    fn started<K, B, S: Service<R>, R>(
+        self,
+        reader: SnapshotReader<K, B>,
+        factory: Factory<K, B, S>,
+    ) -> Started<K, B, S, R> {
+        let rest = Rest {
+            reader,
+            factory,
+            poll_ready: poll_ready::<S, R>,
+            classifier: Box::new(ClassifyByResult),
+            timer: None,
+            hooks: Vec::new(),
+            circuit: default_circuit(),
+            budget: BudgetConfig::default(),
+            attempt_timeout: None,
+            fail_fast: self.fail_fast,
+            connect_timeout: Duration::from_secs(10),
+            connecting: NonZeroUsize::MIN.saturating_add(31),
+            drain_deadline: Duration::from_secs(30),
+            on_drained: None,
+            retry: None,
+        };
+        Builder::new(Box::new(PeakEwma::new), PowerOfTwoChoices::new(), NoContext, rest)
+    }
 }
 
 /// Returns 5 failures, and a second that grows to a minute, give or take a fifth.

@@ -140,7 +140,12 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     /// Returns what excludes it beside its membership: an operator, its circuit and its limit.
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
         let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
-        self.mark.load().exclusions() | circuit.with_if(Exclusion::Capacity, self.load.is_full())
+        self.said() | circuit.with_if(Exclusion::Capacity, self.load.is_full())
+    }
+
+    /// Returns what an operator says of it.
+    pub(super) fn said(&self) -> Exclusions {
+        self.mark.load().exclusions()
     }
 
     /// Asks the circuit to tell `changes` of its transitions.

@@ -33,7 +33,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Calls `on_drained` for each member whose drain is done: one whose status is `Draining`, or that an operator had
     /// [drain](super::Balancer::drain), when its last attempt has ended or its [deadline](Self::drain_deadline) has passed.
     ///
-    /// The driver calls it, once per drain and allocation, right after the hooks have heard
+    /// The driver calls it, once per drain and allocation; a membership that stops a drain and starts it again before the driver
+    /// has looked has not stopped it. It is called right after the hooks have heard
     /// [`Event::Drained`](crate::tower::Event::Drained). It returns quickly; a panic in it is contained. An attempt ends with
     /// the head of its response: bodies that are still being read need time of their own.
     ///

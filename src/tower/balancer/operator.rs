@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::balancer::Balancer;
 use crate::core::{Exclusion, Exclusions, LoadTracker};
-use crate::sync::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, AtomicU32, Ordering};
 
 /// Names what an operator may do to a member of a [`Balancer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,17 +102,19 @@ impl SharedMark {
         Mark(self.0.swap(mark.0, Ordering::SeqCst))
     }
 
-    fn say(&self, verb: OperatorVerb) {
+    /// Brings in a verb, and tells whether the member begins to drain by it.
+    fn say(&self, verb: OperatorVerb) -> bool {
         let bit = match verb {
             OperatorVerb::Drain => Mark::DRAINS,
             OperatorVerb::Exclude => Mark::EXCLUDED,
             OperatorVerb::ForceOpen => Mark::FORCED_OPEN,
             OperatorVerb::Restore => {
                 self.0.store(Mark::NONE.0, Ordering::SeqCst);
-                return;
+                return false;
             }
         };
-        self.0.fetch_or(bit, Ordering::SeqCst);
+        let before = Mark(self.0.fetch_or(bit, Ordering::SeqCst));
+        verb == OperatorVerb::Drain && !before.drains()
     }
 }
 
@@ -122,11 +124,12 @@ impl SharedMark {
 pub(super) struct Standing {
     name: Arc<str>,
     mark: SharedMark,
+    drains: AtomicU32,
 }
 
 impl Standing {
     pub(super) fn new(name: Arc<str>) -> Arc<Self> {
-        Arc::new(Self { name, mark: SharedMark::new(Mark::NONE) })
+        Arc::new(Self { name, mark: SharedMark::new(Mark::NONE), drains: AtomicU32::new(0) })
     }
 
     pub(super) fn name(&self) -> &Arc<str> {
@@ -138,7 +141,15 @@ impl Standing {
     }
 
     pub(super) fn say(&self, verb: OperatorVerb) {
-        self.mark.say(verb);
+        if self.mark.say(verb) {
+            self.drains.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts how often an operator had it drain, so that a new drain is not taken for the last one. Whoever says so wakes
+    /// the driver afterwards, and that orders it.
+    pub(super) fn drains(&self) -> u32 {
+        self.drains.load(Ordering::Relaxed)
     }
 }
 
@@ -237,9 +248,7 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     }
 
     fn operate(&self, endpoint: &str, verb: OperatorVerb) -> Result<(), UnknownMember> {
-        match self.handle().cluster().operate(endpoint, verb) {
-            true => Ok(()),
-            false => Err(UnknownMember { endpoint: endpoint.into() }),
-        }
+        let is_known = self.handle().cluster().operate(endpoint, verb);
+        if is_known { Ok(()) } else { Err(UnknownMember { endpoint: endpoint.into() }) }
     }
 }

@@ -125,6 +125,12 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         if self.members.get(hint).is_some_and(is) { Some(hint) } else { self.members.iter().position(is) }
     }
 
+    /// Returns what an operator, and not the membership, says of a member: that may come about at any time.
+    pub(super) fn said_of(&self, position: usize) -> Exclusions {
+        let member = self.members.get(position);
+        member.map_or(Exclusions::NONE, |member| member.endpoint.said().without(member.status().exclusions()))
+    }
+
     /// Gives an endpoint a first estimate of its load, from that of the others.
     pub(super) fn seed(&self, endpoint: &Endpoint<S, R, L>, now: &Now) {
         let others = self.members.iter().map(Member::endpoint).map(|member| &**member);

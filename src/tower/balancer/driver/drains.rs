@@ -22,6 +22,8 @@ pub(super) struct Drains<K, B> {
 pub(super) struct Drain {
     until: Option<Instant>,
     is_done: bool,
+    /// The count of drains by an operator when it began.
+    number: u32,
 }
 
 impl<K, B> Drains<K, B> {
@@ -41,9 +43,12 @@ impl<K, B> Drains<K, B> {
                 slot.drain = None;
                 continue;
             }
-            let mut drain = slot.drain.unwrap_or_else(|| Drain {
+            let number = slot.standing.as_ref().map_or(0, |standing| standing.drains());
+            let under_way = slot.drain.filter(|drain| drain.number == number);
+            let mut drain = under_way.unwrap_or_else(|| Drain {
                 until: now.instant().checked_add(cluster.settings.drain_deadline),
                 is_done: false,
+                number,
             });
             if !drain.is_done {
                 let is_late = drain.until.is_some_and(|until| now.has_reached(until));

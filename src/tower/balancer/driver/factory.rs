@@ -26,10 +26,13 @@ const JITTER: f64 = 0.2;
 /// A service on its way.
 pub(in super::super) type Connecting<S> = Pin<Box<dyn Future<Output = Result<S, BoxError>> + Send>>;
 
+type Make<K, B, S> = dyn FnMut(&K, &B) -> Result<S, BoxError> + Send;
+type Connect<K, B, S> = dyn FnMut(Discovered<K, B>) -> Connecting<S> + Send;
+
 /// Makes the service of one allocation.
 pub(in super::super) enum Factory<K, B, S> {
-    AtOnce(Box<dyn FnMut(&K, &B) -> Result<S, BoxError> + Send>),
-    Ahead(Box<dyn FnMut(Discovered<K, B>) -> Connecting<S> + Send>),
+    AtOnce(Box<Make<K, B, S>>),
+    Ahead(Box<Connect<K, B, S>>),
 }
 
 /// Makes what an endpoint needs.

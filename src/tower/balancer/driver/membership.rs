@@ -90,11 +90,12 @@ where
         }
         self.advance(cluster, true, now);
         let is_held = self.held.is_some_and(|again| !now.has_reached(again.at));
-        if !is_held && self.slots.iter().any(Slot::has_news) {
-            if let Err(error) = self.take_effect(cluster, now) {
-                note_refusal(error, cluster);
-                self.held = Again::after(self.held, now);
-            }
+        if !is_held
+            && self.slots.iter().any(Slot::has_news)
+            && let Err(error) = self.take_effect(cluster, now)
+        {
+            note_refusal(error, cluster);
+            self.held = Again::after(self.held, now);
         }
     }
 

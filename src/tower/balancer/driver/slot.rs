@@ -116,6 +116,7 @@ impl<K, B, S, R, L: LoadTracker> Slot<K, B, S, R, L> {
     }
 
     /// Returns who serves for the key once the next pool is in effect.
+    #[expect(clippy::type_complexity, reason = "an allocation and its endpoint, borrowed")]
     fn serving(&self) -> Option<(&Discovered<K, B>, &Arc<Endpoint<S, R, L>>)> {
         match (&self.current, &self.next) {
             (_, Some(Next { stage: Stage::Ready { endpoint }, .. }))
