@@ -12,7 +12,10 @@ mod script;
 #[path = "support/told.rs"]
 mod told;
 
+use std::convert::Infallible;
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use poise::core::{Attributes, Candidate, Exclusion, PickError, Policy, Prepare, Prepared, Selection};
@@ -394,6 +397,70 @@ async fn what_cannot_be_connected_is_tried_again_with_growing_pauses_that_vary()
         }
     }
     assert_ne!(a, b, "not all at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_panics_when_it_is_printed_ends_nothing() {
+    let (directory, [_a, _b]) = fleet(["a", "b"]);
+    let told = Told::default();
+    let balancer: Client =
+        Balancer::builder()
+            .try_discover(directory.reader(), |name, script: &Script| {
+                if *name == "b" { Err(Unprintable) } else { Ok(script.service()) }
+            })
+            .hook(told.clone())
+            .spawn()
+            .unwrap();
+    sleep(Duration::from_secs(10)).await;
+    assert!(told.count("contained error") >= 3, "it is tried again: {:?}", told.all());
+    serves(&balancer, "a").await;
+}
+
+#[derive(Debug)]
+struct Unprintable;
+
+impl fmt::Display for Unprintable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("told to panic")
+    }
+}
+
+impl std::error::Error for Unprintable {}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_panics_when_it_is_dropped_ends_nothing() {
+    let (mut directory, [a, _b]) = fleet(["a", "b"]);
+    let told = Told::default();
+    let balancer = Balancer::builder()
+        .discover(directory.reader(), |_, _: &Script| {
+            let bomb = Arc::new(Bomb);
+            tower::service_fn(move |request: u32| {
+                let _bomb = &bomb;
+                async move { Ok::<_, Infallible>(request) }
+            })
+        })
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    add(&mut directory, "a", &a);
+    remove(&mut directory, "b");
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(told.count("contained drop"), 2, "one is replaced, one is removed: {:?}", told.all());
+    balancer.send(1).await.unwrap();
+    let report = balancer.report();
+    assert_eq!((report.driven, report.members.len()), (true, 1));
+    drop(balancer);
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(told.count("contained drop"), 3, "the last one goes with the driver");
+}
+
+/// Goes off when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "told to panic");
+    }
 }
 
 #[tokio::test(start_paused = true)]

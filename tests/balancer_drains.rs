@@ -188,7 +188,9 @@ on_both_runtimes! {
         let start = Instant::now();
         assert_eq!(in_time(balancer.shutdown()).await, 3);
         pace.check(start, deadline);
-        requests.into_iter().for_each(|request| request.abort());
+        for request in requests {
+            request.abort();
+        }
         in_time(until("their services go with them", || a.live() + b.live() == 0)).await;
     }
 

@@ -28,7 +28,7 @@ use crate::tower::{BalancerError, BoxError};
 ///
 /// - While the service is not ready, one more endpoint is made ready beside it, and the first that is ready is called.
 ///   So a service that takes its time to become ready loses requests to others, also those that the policy meant for it: a
-///   client that connects should do so in its call, or ahead of it.
+///   client that connects should do so in its call, or [ahead of it](super::Discoverer::connect_with).
 /// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request, until each
 ///   member has been tried once. This costs no retry: no service has had the request.
 /// - The answer is classified. Circuit, load and statistics learn from it, and a failure may be tried again when

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
+use super::super::contain::contain;
 use super::alarm::Alarm;
 use super::drains::{Drains, OnDrained};
 use super::factory::Workshop;
@@ -74,12 +75,13 @@ where
         // Nothing outlives the last handle, whether or not somebody keeps the driver that has ended.
         let mut driving = Some(self);
         Driver(Box::pin(poll_fn(move |cx| {
-            let ended = driving.as_mut().is_none_or(|driving| driving.poll(cx).is_ready());
-            if ended {
-                driving = None;
-                return Poll::Ready(());
+            let Some(machines) = &mut driving else { return Poll::Ready(()) };
+            if machines.poll(cx).is_pending() {
+                return Poll::Pending;
             }
-            Poll::Pending
+            let cluster = Arc::clone(&machines.cluster);
+            let _dropped = contain(&*cluster.settings.hook, "drop", || driving = None);
+            Poll::Ready(())
         })))
     }
 

@@ -104,7 +104,10 @@ where
             Progress::Failed(error) => {
                 next.failures = next.failures.saturating_add(1);
                 let name = slot.standing.as_ref().map(|standing| standing.name());
-                let message = name.map_or_else(|| error.to_string(), |name| format!("{name}: {error}"));
+                let message = contain(&*cluster.settings.hook, "error", || {
+                    name.map_or_else(|| error.to_string(), |name| format!("{name}: {error}"))
+                });
+                let message = message.unwrap_or_else(|| "an error that cannot be printed".to_owned());
                 lock(&cluster.ledger).last_error = Some(message.into());
                 let at = now.instant().checked_add(self.pause(next.failures));
                 (Some(Stage::Due(at.unwrap_or(now.instant()))), false)
