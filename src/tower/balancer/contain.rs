@@ -37,6 +37,13 @@ pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce(
     result
 }
 
+/// Drops what is the user's, one after another: two panics at the same time would abort the process.
+pub(super) fn discard<T>(hook: &dyn Hook, items: impl IntoIterator<Item = T>) {
+    for item in items {
+        let _dropped = contain(hook, "drop", || drop(item));
+    }
+}
+
 /// Runs `code`; a panic in it gives nothing.
 pub(super) fn attempt<T>(code: impl FnOnce() -> T) -> Option<T> {
     // The callers pass code that borrows only what it reads, so nothing half-changed is seen afterwards.

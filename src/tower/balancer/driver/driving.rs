@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::contain;
+use super::super::contain::discard;
 use super::alarm::Alarm;
 use super::drains::{Drains, OnDrained};
 use super::factory::Workshop;
@@ -80,7 +80,9 @@ where
                 return Poll::Pending;
             }
             let cluster = Arc::clone(&machines.cluster);
-            let _dropped = contain(&*cluster.settings.hook, "drop", || driving = None);
+            let hook = &*cluster.settings.hook;
+            discard(hook, std::mem::take(&mut machines.membership.slots));
+            discard(hook, driving.take());
             Poll::Ready(())
         })))
     }

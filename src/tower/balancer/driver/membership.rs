@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::super::cluster::Cluster;
-use super::super::contain::contain;
+use super::super::contain::discard;
 use super::assembly::assemble;
 use super::factory::Workshop;
 use super::slot::Slot;
@@ -139,7 +139,7 @@ where
             }
         };
         // With services and futures of the user.
-        let _dropped = contain(&*cluster.settings.hook, "drop", || drop(left));
+        discard(&*cluster.settings.hook, left);
     }
 
     /// Makes the slots of a membership. What is on the way moves into them; the answer says from where and to where.
@@ -186,8 +186,7 @@ where
         assemble(cluster, self.snapshot.revision(), &self.slots, is_in_order, now)?;
         self.held = None;
         for slot in &mut self.slots {
-            let replaced = slot.settle();
-            let _dropped = contain(&*cluster.settings.hook, "drop", || drop(replaced));
+            discard(&*cluster.settings.hook, slot.settle());
         }
         Ok(())
     }
