@@ -24,8 +24,8 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Retry, RetryB
 ///
 /// | setting | default | why |
 /// |---|---|---|
-/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`] | close to the least loaded of all, for two samples, and it does not herd |
-/// | [`load`](Self::load) | [`PeakEwma`] | sees slow, failing and hung endpoints |
+/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`](crate::core::policy::PowerOfTwoChoices) | close to the least loaded of all, for two samples, and it does not herd |
+/// | [`load`](Self::load) | [`PeakEwma`](crate::core::PeakEwma) | sees slow, failing and hung endpoints |
 /// | [`key`](Self::key) | none | |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
