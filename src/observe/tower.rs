@@ -138,6 +138,8 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::FailFast { on: false } => self.fail_fast(FailFastEvent::ended()),
             Event::Contained { what } => contain(|| observer.panicked(&PanicEvent::new(what))),
             Event::Closed => self.close(),
+            // What comes of these is in the picks.
+            Event::Operator { .. } | Event::Drained { .. } => {}
         }
     }
 }

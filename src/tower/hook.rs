@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::BalancerErrorKind;
+use super::{BalancerErrorKind, OperatorVerb};
 use crate::core::{Outcome, Phase};
 
 /// Says what happened.
@@ -56,14 +56,26 @@ pub enum Event<'a> {
         /// The name of the endpoint.
         endpoint: &'a str,
     },
-    /// A membership took effect.
+    /// A membership took effect, or members of it that have connected or were replaced.
     Membership {
         /// Its revision.
         revision: u64,
         /// The number of members that can be dispatched to.
         members: usize,
-        /// The number of members whose service could not be built.
+        /// The number of members whose latest service could not be built, or is still to connect.
         unbuilt: usize,
+    },
+    /// An operator said something of a member.
+    Operator {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What.
+        verb: OperatorVerb,
+    },
+    /// The drain of a member is done: its last attempt has ended, or its deadline has passed.
+    Drained {
+        /// The name of the endpoint.
+        endpoint: &'a str,
     },
     /// Nobody has been eligible for so long that requests fail at once, or somebody is again.
     FailFast {
@@ -75,7 +87,8 @@ pub enum Event<'a> {
         /// Which code.
         what: &'static str,
     },
-    /// The last handle of the balancer is gone. Attempts that are under way still end; nothing else follows.
+    /// The last handle of the balancer is gone, or it was shut down. Attempts that are under way still end, and requests that
+    /// come all the same are refused; nothing else follows.
     Closed,
 }
 

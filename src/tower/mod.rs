@@ -159,7 +159,7 @@ pub use self::balance::{Balance, BalanceError, BalanceFuture, Endpoint, IgnoreFa
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
     Balancer, BuildError, Builder, Discoverer, Driver, GuardedBalancer, GuardedFuture, Member, MemberReport,
-    RepeatReport, Report, ResponseFuture,
+    OperatorVerb, RepeatReport, Report, ResponseFuture, Shutdown, UnknownMember,
 };
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::completion::ResponseGuard;

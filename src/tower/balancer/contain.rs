@@ -37,3 +37,10 @@ pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce(
     }
     result
 }
+
+/// Drops what is the user's, one after another: two panics at the same time would abort the process.
+pub(super) fn discard<T>(hook: &dyn Hook, items: impl IntoIterator<Item = T>) {
+    for item in items {
+        let _dropped = contain(hook, "drop", || drop(item));
+    }
+}

@@ -66,5 +66,6 @@ pub(super) struct Settings<M, S, R> {
     pub(super) is_heard: bool,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
+    pub(super) drain_deadline: Duration,
     pub(super) repeats: Option<Repeats<R>>,
 }
