@@ -100,7 +100,7 @@
 //!
 //! | with | the leaf | around the balancer |
 //! |---|---|---|
-//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
+//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it sends again what a connection that said goodbye (GOAWAY) did not take, takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
 //! | hyper-util's legacy client (`http`) | sets scheme and authority of the URI | requests with a body that is `Clone`, such as `http_body_util::Full` |
 //! | reqwest's `Client` (`http`) | sets host and port of the URL | its requests are not `Clone`: `tower`'s retry, with `try_clone` |
 //! | a router of axum (`http`) | as of hyper-util | `fallback_service`, over a `service_fn` that turns errors into responses |

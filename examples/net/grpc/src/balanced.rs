@@ -23,7 +23,7 @@ use crate::shop;
 use crate::status::{self, outcome};
 
 /// How long a server may take until its answer begins, and for a unary call until it is whole.
-const ATTEMPT: Duration = Duration::from_secs(1);
+const ATTEMPT: Duration = Duration::from_millis(1_500);
 
 /// Balances calls over servers: `ShopClient::new(balanced.clone())`. A clone is cheap.
 ///

@@ -138,7 +138,7 @@ impl Play {
         let at = Instant::now();
         self.birch.freeze();
         self.teller.say(format_args!("{name} freezes, with {} streams: it answers nothing", there.len()));
-        let (broken, on) = tokio::join!(self.break_off(there, at), prices.goes_on(3));
+        let (broken, on) = tokio::join!(self.break_off(there, at), prices.goes_on(4));
         broken?;
         on?;
         for stream in elsewhere {
@@ -161,7 +161,7 @@ impl Play {
         let failures = self.failures() - failures;
         let ended = self.connections.load(Ordering::Relaxed) - before;
         self.teller.say(format_args!(
-            "{name} has ended {ended} connections by GOAWAY; {failures} attempts had to be made again, and no stream broke off"
+            "{name} has ended {ended} connections by GOAWAY: {failures} attempts failed, and no stream broke off"
         ));
         prices.serves(name).await
     }

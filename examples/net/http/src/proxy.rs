@@ -19,7 +19,7 @@ use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use crate::with_hyper::{Buffered, Web};
 
 /// So many requests are handed on at the same time; who comes then is told to come later.
-const AT_ONCE: usize = 100;
+const AT_ONCE: usize = 256;
 /// How large a body may be that is kept to be sent again.
 const LARGEST: usize = 64 * 1024;
 
@@ -28,7 +28,7 @@ pub(crate) fn router(web: Web) -> Router {
     let stack = ServiceBuilder::new()
         .load_shed()
         .layer(GlobalConcurrencyLimitLayer::new(AT_ONCE))
-        .timeout(Duration::from_secs(4))
+        .timeout(Duration::from_secs(5))
         .service(web);
     let proxy = service_fn(move |request: Request| {
         let stack = stack.clone();

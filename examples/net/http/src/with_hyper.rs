@@ -65,7 +65,7 @@ pub(crate) fn balancer(members: SnapshotReader<&'static str, Backend<SocketAddr>
             Ok(response) if response.status().is_server_error() => Outcome::Failure,
             other => Outcome::of(other),
         })
-        .attempt_timeout(Duration::from_secs(1))
+        .attempt_timeout(Duration::from_secs(2))
         .retry(Retry::attempts(2)?)
         .idempotent(|request: &Buffered| request.method().is_idempotent())
         .spawn()?;
@@ -76,7 +76,7 @@ pub(crate) fn balancer(members: SnapshotReader<&'static str, Backend<SocketAddr>
 pub(crate) type Stack = Buffer<Buffered, <Timeout<Web> as Service<Buffered>>::Future>;
 
 pub(crate) fn stack(web: Web) -> Stack {
-    ServiceBuilder::new().buffer(128).timeout(Duration::from_secs(4)).service(web)
+    ServiceBuilder::new().buffer(128).timeout(Duration::from_secs(5)).service(web)
 }
 
 /// Gets a path from whichever server.

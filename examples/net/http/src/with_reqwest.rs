@@ -45,7 +45,7 @@ pub(crate) fn balancer(members: SnapshotReader<&'static str, Backend<SocketAddr>
     let client = Client::builder().no_proxy().build()?;
     let web = Balancer::builder()
         .discover(members, move |_key, server| Server { address: *server.id(), client: client.clone() })
-        .attempt_timeout(Duration::from_secs(1))
+        .attempt_timeout(Duration::from_secs(2))
         .spawn()?;
     Ok(web)
 }
