@@ -164,7 +164,6 @@ mod hedge;
 mod hook;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
@@ -194,7 +193,6 @@ pub use self::hedge::{Hedge, HedgeError};
 pub use self::hook::{Event, Hook, NoHook};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::idempotent::Idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
