@@ -16,6 +16,10 @@ use crate::health::CircuitTicket;
 ///
 /// Dropping it, also while a panic unwinds, ends the attempt as cancelled, which is no failure: the reader lost interest.
 ///
+/// A body finishes it once it knows how the response went: at the end of a body of HTTP, with the trailers of gRPC, whose status may be
+/// a failure, or with an error. A gRPC body that ends without a status broke off. The [`endpoint`](Self::endpoint) is there to be
+/// named in that error, as no [`BalancerError`](super::BalancerError) comes any more; read it before the guard is finished.
+///
 /// # Health
 ///
 /// The outcome that is given to `finish` is the one of the attempt. A probe of a circuit is the exception: it is decided by the head,

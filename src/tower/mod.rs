@@ -94,6 +94,24 @@
 //! | `timeout::Timeout` for each endpoint | `Builder::attempt_timeout`, which counts as a failure of the endpoint |
 //! | `load_shed::LoadShed` around a balancer | `Builder::fail_fast` with no time |
 //!
+//! # Under clients, and behind servers
+//!
+//! A `Balancer` takes whatever request its endpoints' service takes. That service, the leaf, is the place for what only one
+//! server knows. `examples/net/` of the repository has each of these whole, to be copied:
+//!
+//! | with | the leaf | around the balancer |
+//! |---|---|---|
+//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it sends again what a connection that said goodbye (GOAWAY) did not take, takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
+//! | hyper-util's legacy client (`http`) | sets scheme and authority of the URI | requests with a body that is `Clone`, such as `http_body_util::Full` |
+//! | reqwest's `Client` (`http`) | sets host and port of the URL | its requests are not `Clone`: `tower`'s retry, with `try_clone` |
+//! | a router of axum (`http`) | as of hyper-util | `fallback_service`, over a `service_fn` that turns errors into responses |
+//!
+//! [`Service::poll_ready`](tower_service::Service::poll_ready) of a `Balancer` never fails, so that each error comes from the future,
+//! where tonic keeps the status that it finds in the chain of sources. What has no status there becomes `UNKNOWN`: hence the map.
+//!
+//! A streaming body breaks off after its attempt was answered, so that nothing is sent again; its error names the server only if
+//! whoever wraps the body puts in the name, which `ResponseGuard::endpoint` has.
+//!
 //! # Errors as answers
 //!
 //! In front of HTTP, for example in an `IntoResponse` of axum, an error becomes a status:
@@ -147,7 +165,6 @@ mod hedge;
 mod hook;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
@@ -178,7 +195,6 @@ pub use self::hedge::{Hedge, HedgeError};
 pub use self::hook::{Event, Hook, NoHook};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::idempotent::Idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
