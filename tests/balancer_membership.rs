@@ -266,9 +266,6 @@ async fn what_cannot_be_built_is_tried_again_with_growing_pauses() {
     assert!(pauses.len() >= 8, "{pauses:?}");
     for (pause, expected) in pauses.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]) {
         // Less up to a fifth; timers work in whole milliseconds.
-        assert!(
-            (expected * 0.8..=expected + 0.002).contains(pause),
-            "{pause} for {expected}: {pauses:?}"
-        );
+        assert!((expected * 0.8..=expected + 0.002).contains(pause), "{pause} for {expected}: {pauses:?}");
     }
 }
