@@ -16,6 +16,7 @@ mod attributes;
 mod backend;
 mod candidate;
 mod changes;
+pub(crate) mod delegate;
 mod eligibility;
 mod error;
 mod exclusions;
