@@ -1,11 +1,11 @@
 //! Balancers tell observers.
 
-use super::contain::{contain, tell_attempt};
+use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
 };
-use crate::core::PickError;
+use crate::core::{AttemptScope, PickError};
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -139,6 +139,10 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::Contained { what } => contain(|| observer.panicked(&PanicEvent::new(what))),
             Event::Closed => self.close(),
         }
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        contain_scope(&self.observer, endpoint)
     }
 }
 

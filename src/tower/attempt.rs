@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Phase;
-use crate::core::Outcome;
+use crate::core::{AttemptScope, Outcome};
 
 /// Where an attempt gives back what it was issued.
 pub(crate) trait Settle {
@@ -22,13 +22,29 @@ pub(crate) struct Attempt<E: Settle> {
     ticket: E::Ticket,
     phase: Phase,
     ended: bool,
+    is_surrounded: bool,
+    scope: Option<Box<dyn AttemptScope>>,
 }
 
 #[allow(dead_code, reason = "each dispatcher uses its own part")]
 impl<E: Settle> Attempt<E> {
     /// Takes over what was just issued.
     pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
-        Self { endpoint, ticket, phase: Phase::Readiness, ended: false }
+        Self { endpoint, ticket, phase: Phase::Readiness, ended: false, is_surrounded: false, scope: None }
+    }
+
+    /// Surrounds what the attempt runs from here on, the first time that it is called.
+    #[inline]
+    pub(crate) fn surround_once(&mut self, scope: impl FnOnce(&E) -> Option<Box<dyn AttemptScope>>) {
+        if !std::mem::replace(&mut self.is_surrounded, true) {
+            self.scope = scope(&self.endpoint);
+        }
+    }
+
+    /// Runs code of the attempt.
+    #[inline]
+    pub(crate) fn run<T>(&self, code: impl FnOnce() -> T) -> T {
+        run_within(self.scope.as_deref(), code)
     }
 
     pub(crate) fn endpoint(&self) -> &E {
@@ -39,9 +55,12 @@ impl<E: Settle> Attempt<E> {
         self.phase
     }
 
-    /// Says that the service has the request.
-    pub(crate) fn called(&mut self) {
+    /// Says that the service has the request, which was handed to others so many times before.
+    pub(crate) fn called(&mut self, resends: u32) {
         self.phase = Phase::Call;
+        if let Some(scope) = &self.scope {
+            scope.called(resends);
+        }
     }
 
     /// Ends the attempt.
@@ -55,18 +74,43 @@ impl<E: Settle> Attempt<E> {
     }
 
     /// Leaves what the attempt holds to whoever sees to its end instead.
-    pub(crate) fn hand_over(mut self) -> (E, E::Ticket)
+    pub(crate) fn hand_over(mut self) -> (E, E::Ticket, Option<Box<dyn AttemptScope>>)
     where
         E: Clone,
     {
         self.ended = true;
-        (self.endpoint.clone(), self.ticket)
+        (self.endpoint.clone(), self.ticket, self.scope.take())
     }
 
     fn settle(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.ended, true) {
-            self.endpoint.settle(self.ticket, self.phase, outcome);
+            self.run(|| self.endpoint.settle(self.ticket, self.phase, outcome));
         }
+    }
+}
+
+/// Runs code within a scope, if there is one.
+#[inline]
+pub(crate) fn run_within<T>(scope: Option<&dyn AttemptScope>, code: impl FnOnce() -> T) -> T {
+    match scope {
+        None => code(),
+        Some(scope) => run_surrounded(scope, code),
+    }
+}
+
+#[cold]
+fn run_surrounded<T>(scope: &dyn AttemptScope, code: impl FnOnce() -> T) -> T {
+    let (mut code, mut result) = (Some(code), None);
+    scope.run(&mut || {
+        if let Some(code) = code.take() {
+            result = Some(code());
+        }
+    });
+    match (result, code) {
+        (Some(result), _) => result,
+        // A scope that does not run it does not keep the attempt from going on.
+        (None, Some(code)) => code(),
+        (None, None) => panic!("the scope of an attempt kept a panic for itself"),
     }
 }
 

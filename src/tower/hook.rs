@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::BalancerErrorKind;
-use crate::core::{Outcome, Phase};
+use crate::core::{AttemptScope, Outcome, Phase};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +85,14 @@ pub enum Event<'a> {
 pub trait Hook: Send + Sync + 'static {
     /// Hears one event.
     fn on(&self, event: &Event<'_>);
+
+    /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
+    ///
+    /// It surrounds [`Event::Ended`] too, so that who hears that knows which attempt it was.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        let _ = endpoint;
+        None
+    }
 }
 
 /// Hears nothing.
@@ -98,5 +106,9 @@ impl Hook for NoHook {
 impl<H: Hook + ?Sized> Hook for Arc<H> {
     fn on(&self, event: &Event<'_>) {
         (**self).on(event);
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        (**self).scope(endpoint)
     }
 }

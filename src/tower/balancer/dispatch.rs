@@ -8,13 +8,13 @@ use tower_service::Service;
 
 use super::admission::Lease;
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::contain::{contain, scope, tell};
 use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::repeats::Repeats;
 use super::report::Report;
 use super::settings::Sleep;
-use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
+use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
 use crate::tower::{BalancerErrorKind, Event, Phase};
@@ -23,6 +23,8 @@ use crate::tower::{BalancerErrorKind, Event, Phase};
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn now(&self) -> Instant;
     fn tell(&self, event: &Event<'_>);
+    /// Returns what is to surround an attempt.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
     /// Says that an attempt ended.
     fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
@@ -95,6 +97,10 @@ where
 
     fn tell(&self, event: &Event<'_>) {
         tell(&*self.settings.hook, event);
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        if self.settings.is_heard { scope(&*self.settings.hook, endpoint) } else { None }
     }
 
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
