@@ -71,7 +71,7 @@ async fn each_attempt_is_a_span_below_that_of_the_caller() {
         assert_eq!(attempt.target, "poise");
         assert_eq!(attempt.text("server.address"), "users.internal");
         assert_eq!(attempt.text("phase"), "call");
-        assert_eq!(attempt.real("elapsed_seconds"), 0.001);
+        assert_eq!(Duration::from_secs_f64(attempt.real("elapsed_seconds")), Duration::from_millis(1));
         assert!(attempt.closed, "it ends with the attempt");
         assert_eq!(attempt.events[..2], ["handed over", "answers"], "what the service does is below it");
     }

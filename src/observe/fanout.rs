@@ -64,6 +64,10 @@ impl Observer for Fanout {
         self.each(|observer| observer.pick(event));
     }
 
+    fn is_listening(&self) -> bool {
+        self.observers.iter().any(Observer::is_listening)
+    }
+
     fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
         self.observers.iter().map(|observer| contain_scope(&**observer, endpoint)).fold(None, nest)
     }

@@ -38,6 +38,12 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
+    /// Tells whether anybody would hear of an attempt that starts now. Otherwise a balancer tells neither that it was picked
+    /// nor how it ends.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
     /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
     ///
     /// A balancer asks for it, and runs everything in it that the attempt does, up to [`attempt`](Self::attempt).
@@ -103,6 +109,10 @@ macro_rules! delegate_observer {
         impl<O: Observer + ?Sized> Observer for $pointer {
             fn pick(&self, event: &PickEvent<'_>) {
                 (**self).pick(event);
+            }
+
+            fn is_listening(&self) -> bool {
+                (**self).is_listening()
             }
 
             fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {

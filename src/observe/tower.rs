@@ -141,6 +141,10 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
         }
     }
 
+    fn is_listening(&self) -> bool {
+        self.observer.is_listening()
+    }
+
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
         contain_scope(&self.observer, endpoint)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::tracing::field::Empty;
+use ::tracing::level_filters::LevelFilter;
 use ::tracing::{Span, debug, info, info_span, trace, warn};
 
 use super::labels;
@@ -131,6 +132,10 @@ impl Observer for TracingObserver {
             },
             "a pick was refused"
         );
+    }
+
+    fn is_listening(&self) -> bool {
+        LevelFilter::current() != LevelFilter::OFF
     }
 
     fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {

@@ -10,8 +10,9 @@ pub(crate) trait Settle {
     /// What was issued.
     type Ticket: Copy;
 
-    /// Takes it back; called once for each attempt, perhaps while a panic unwinds.
-    fn settle(&self, ticket: Self::Ticket, phase: Phase, outcome: Outcome);
+    /// Takes it back; called once for each attempt, perhaps while a panic unwinds. Whoever was told of its start
+    /// [follows](Attempt::follow) it.
+    fn settle(&self, ticket: Self::Ticket, phase: Phase, outcome: Outcome, is_followed: bool);
 }
 
 /// Owns what an attempt holds of its endpoint.
@@ -22,29 +23,40 @@ pub(crate) struct Attempt<E: Settle> {
     ticket: E::Ticket,
     phase: Phase,
     ended: bool,
-    is_surrounded: bool,
-    scope: Option<Box<dyn AttemptScope>>,
+    surroundings: Surroundings,
 }
 
 #[allow(dead_code, reason = "each dispatcher uses its own part")]
 impl<E: Settle> Attempt<E> {
     /// Takes over what was just issued.
     pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
-        Self { endpoint, ticket, phase: Phase::Readiness, ended: false, is_surrounded: false, scope: None }
+        Self {
+            endpoint,
+            ticket,
+            phase: Phase::Readiness,
+            ended: false,
+            surroundings: Surroundings::default(),
+        }
     }
 
-    /// Surrounds what the attempt runs from here on, the first time that it is called.
+    /// Says that somebody was told that it started.
+    pub(crate) fn follow(&mut self) {
+        self.surroundings.is_followed = true;
+    }
+
+    /// Surrounds what the attempt runs from here on, if it is followed and the first time that this is called.
     #[inline]
-    pub(crate) fn surround_once(&mut self, scope: impl FnOnce(&E) -> Option<Box<dyn AttemptScope>>) {
-        if !std::mem::replace(&mut self.is_surrounded, true) {
-            self.scope = scope(&self.endpoint);
+    pub(crate) fn surround(&mut self, scope: impl FnOnce(&E) -> Option<Box<dyn AttemptScope>>) {
+        if self.surroundings.is_followed && !self.surroundings.is_known {
+            self.surroundings.is_known = true;
+            self.surroundings.scope = scope(&self.endpoint).map(|scope| Box::new(Scope(scope)));
         }
     }
 
     /// Runs code of the attempt.
     #[inline]
     pub(crate) fn run<T>(&self, code: impl FnOnce() -> T) -> T {
-        run_within(self.scope.as_deref(), code)
+        self.surroundings.run(code)
     }
 
     pub(crate) fn endpoint(&self) -> &E {
@@ -58,8 +70,8 @@ impl<E: Settle> Attempt<E> {
     /// Says that the service has the request, which was handed to others so many times before.
     pub(crate) fn called(&mut self, resends: u32) {
         self.phase = Phase::Call;
-        if let Some(scope) = &self.scope {
-            scope.called(resends);
+        if let Some(scope) = &self.surroundings.scope {
+            scope.0.called(resends);
         }
     }
 
@@ -74,43 +86,19 @@ impl<E: Settle> Attempt<E> {
     }
 
     /// Leaves what the attempt holds to whoever sees to its end instead.
-    pub(crate) fn hand_over(mut self) -> (E, E::Ticket, Option<Box<dyn AttemptScope>>)
+    pub(crate) fn hand_over(mut self) -> (E, E::Ticket, Surroundings)
     where
         E: Clone,
     {
         self.ended = true;
-        (self.endpoint.clone(), self.ticket, self.scope.take())
+        (self.endpoint.clone(), self.ticket, std::mem::take(&mut self.surroundings))
     }
 
     fn settle(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.ended, true) {
-            self.run(|| self.endpoint.settle(self.ticket, self.phase, outcome));
+            let is_followed = self.surroundings.is_followed;
+            self.run(|| self.endpoint.settle(self.ticket, self.phase, outcome, is_followed));
         }
-    }
-}
-
-/// Runs code within a scope, if there is one.
-#[inline]
-pub(crate) fn run_within<T>(scope: Option<&dyn AttemptScope>, code: impl FnOnce() -> T) -> T {
-    match scope {
-        None => code(),
-        Some(scope) => run_surrounded(scope, code),
-    }
-}
-
-#[cold]
-fn run_surrounded<T>(scope: &dyn AttemptScope, code: impl FnOnce() -> T) -> T {
-    let (mut code, mut result) = (Some(code), None);
-    scope.run(&mut || {
-        if let Some(code) = code.take() {
-            result = Some(code());
-        }
-    });
-    match (result, code) {
-        (Some(result), _) => result,
-        // A scope that does not run it does not keep the attempt from going on.
-        (None, Some(code)) => code(),
-        (None, None) => panic!("the scope of an attempt kept a panic for itself"),
     }
 }
 
@@ -126,5 +114,42 @@ impl<E: Settle + fmt::Debug> fmt::Debug for Attempt<E> {
             .field("endpoint", &self.endpoint)
             .field("phase", &self.phase)
             .finish_non_exhaustive()
+    }
+}
+
+/// What is around an attempt, small, as most attempts have nothing there.
+#[derive(Default)]
+pub(crate) struct Surroundings {
+    scope: Option<Box<Scope>>,
+    is_known: bool,
+    pub(crate) is_followed: bool,
+}
+
+struct Scope(Box<dyn AttemptScope>);
+
+impl Surroundings {
+    /// Runs code of the attempt.
+    #[inline]
+    pub(crate) fn run<T>(&self, code: impl FnOnce() -> T) -> T {
+        match &self.scope {
+            None => code(),
+            Some(scope) => run_within(&*scope.0, code),
+        }
+    }
+}
+
+#[cold]
+fn run_within<T>(scope: &dyn AttemptScope, code: impl FnOnce() -> T) -> T {
+    let (mut code, mut result) = (Some(code), None);
+    scope.run(&mut || {
+        if let Some(code) = code.take() {
+            result = Some(code());
+        }
+    });
+    match (result, code) {
+        (Some(result), _) => result,
+        // A scope that does not run it does not keep the attempt from going on.
+        (None, Some(code)) => code(),
+        (None, None) => panic!("the scope of an attempt kept a panic for itself"),
     }
 }

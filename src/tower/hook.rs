@@ -86,6 +86,12 @@ pub trait Hook: Send + Sync + 'static {
     /// Hears one event.
     fn on(&self, event: &Event<'_>);
 
+    /// Tells whether anybody would hear of an attempt that starts now. Otherwise neither its [`Picked`](Event::Picked) nor its
+    /// [`Ended`](Event::Ended) is told: a hook that passes on what it hears costs next to nothing while nobody is there.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
     /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
     ///
     /// It surrounds [`Event::Ended`] too, so that who hears that knows which attempt it was.
@@ -106,6 +112,10 @@ impl Hook for NoHook {
 impl<H: Hook + ?Sized> Hook for Arc<H> {
     fn on(&self, event: &Event<'_>) {
         (**self).on(event);
+    }
+
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
     }
 
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {

@@ -46,9 +46,11 @@ where
             }
             return Admission::Lost(Exclusion::Capacity.into());
         };
-        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
+        let admitted = Admitted { permit, ticket, started: now.instant() };
+        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
         endpoint.picked();
-        if self.settings.is_heard {
+        if self.settings.is_followed() {
+            attempt.follow();
             tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         }
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })

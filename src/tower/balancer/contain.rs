@@ -14,6 +14,13 @@ pub(super) fn tell(hook: &dyn Hook, event: &Event<'_>) {
     drop(catch_unwind(AssertUnwindSafe(|| hook.on(event))));
 }
 
+/// Asks `hook` whether it listens to the course of attempts; it is told if it panics.
+#[inline]
+pub(super) fn is_listening(hook: &dyn Hook) -> bool {
+    // As in `tell`.
+    catch_unwind(AssertUnwindSafe(|| hook.is_listening())).unwrap_or(true)
+}
+
 /// Asks `hook` what is to surround an attempt; nothing does if it panics.
 pub(super) fn scope(hook: &dyn Hook, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
     // As in `tell`.
@@ -34,6 +41,10 @@ struct Joined(Vec<Arc<dyn Hook>>);
 impl Hook for Joined {
     fn on(&self, event: &Event<'_>) {
         self.0.iter().for_each(|hook| tell(&**hook, event));
+    }
+
+    fn is_listening(&self) -> bool {
+        self.0.iter().any(|hook| is_listening(&**hook))
     }
 
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {

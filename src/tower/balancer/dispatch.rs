@@ -17,7 +17,7 @@ use super::settings::Sleep;
 use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
-use crate::tower::{BalancerErrorKind, Event, Phase};
+use crate::tower::{BalancerErrorKind, Event};
 
 /// What a request needs of its balancer, whatever the types of keys, backends and policies.
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
@@ -26,7 +26,7 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     /// Returns what is to surround an attempt.
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
     /// Says that an attempt ended.
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration);
+    fn ended(&self, outcome: Outcome, elapsed: Duration);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
@@ -100,7 +100,7 @@ where
     }
 
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
-        if self.settings.is_heard { scope(&*self.settings.hook, endpoint) } else { None }
+        scope(&*self.settings.hook, endpoint)
     }
 
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
@@ -121,12 +121,9 @@ where
         self.admit_one(request, tried)
     }
 
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration) {
+    fn ended(&self, outcome: Outcome, elapsed: Duration) {
         if let Some(repeats) = &self.settings.repeats {
             repeats.time(outcome, elapsed);
-        }
-        if self.settings.is_heard {
-            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
         }
     }
 

@@ -232,7 +232,7 @@ impl<S, R, L: LoadTracker> Lease<S, R, L> {
         S: Service<R>,
     {
         // Not when it was admitted: a request belongs to whoever polls it.
-        self.attempt.surround_once(|endpoint| endpoint.home().scope(endpoint.name()));
+        self.attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
         self.attempt.run(|| self.service.poll_ready(cx))
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tower_service::Service;
 
+use super::contain::is_listening;
 use super::repeats::Repeats;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
@@ -67,4 +68,12 @@ pub(super) struct Settings<M, S, R> {
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
     pub(super) repeats: Option<Repeats<R>>,
+}
+
+impl<M, S, R> Settings<M, S, R> {
+    /// Tells whether anybody wants to hear of the course of attempts.
+    #[inline]
+    pub(super) fn is_followed(&self) -> bool {
+        self.is_heard && is_listening(&*self.hook)
+    }
 }
