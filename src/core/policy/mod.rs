@@ -49,6 +49,7 @@
 
 mod choices;
 mod circle;
+mod explain;
 mod fallback;
 mod groups;
 mod identity;
@@ -73,6 +74,7 @@ mod unprepared;
 mod weighted_random;
 mod zone;
 
+pub use self::explain::{Explained, Explanation, PassedOver, Reason};
 pub use self::fallback::{Fallback, FallbackDecision};
 pub use self::identity::{ByIdentity, ByName, Naming};
 pub use self::keys::{HashKey, KeyBytes};
