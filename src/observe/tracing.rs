@@ -160,10 +160,10 @@ impl Observer for TracingObserver {
         let (phase, outcome) = (labels::phase(event.phase), labels::outcome(event.outcome));
         let elapsed_seconds = event.elapsed.as_secs_f64();
         let span = Span::current();
-        span.record("network.peer.address", event.endpoint)
-            .record("phase", phase)
-            .record("outcome", outcome)
-            .record("elapsed_seconds", elapsed_seconds);
+        if self.no_spans {
+            span.record("network.peer.address", event.endpoint);
+        }
+        span.record("phase", phase).record("outcome", outcome).record("elapsed_seconds", elapsed_seconds);
         if event.outcome.is_error() {
             span.record("error.type", outcome);
             debug!(

@@ -107,6 +107,10 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
         ResponseFuture::new(&self.handle, request)
     }
 
+    pub(super) fn handle(&self) -> &Handle<S, R, L> {
+        &self.handle
+    }
+
     /// Describes every member and the pool as they are now.
     ///
     /// # Complexity

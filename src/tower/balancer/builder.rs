@@ -97,7 +97,7 @@ fn default_circuit() -> Option<CircuitConfig> {
 /// |---|---|---|
 /// | [`policy`](Self::policy) | [`PowerOfTwoChoices`] | close to the least loaded of all, for two samples, and it does not herd |
 /// | [`load`](Self::load) | [`PeakEwma`] | sees slow, failing and hung endpoints |
-/// | [`key`](Self::key) | none | |
+/// | [`key`](Self::key) | none | only the user knows which requests belong together |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
@@ -105,7 +105,13 @@ fn default_circuit() -> Option<CircuitConfig> {
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
 /// | [`idempotent`](Self::idempotent) | all requests | whoever asks for retries or hedges means it |
-/// | [`hook`](Self::hook) | none | |
+/// | [`hook`](Self::hook) | none | who wants to hear of it says so |
+/// | [`timer`](Self::timer) | none; `spawn` takes Tokio's | time belongs to whoever runs it |
+/// | services that cannot be built | tried again after 1 s, growing to 30 s | bridges a restart, and does not hammer what is down |
+///
+/// What stands in a value has its defaults there: [`PeakEwma`] (10 s to fall to 1/e), [`CircuitConfig`], [`BudgetConfig`],
+/// [`Retry`] and its [`RetryBudget`](crate::tower::RetryBudget), [`Hedge`]. The [guide](crate::tower::guide) has settings for
+/// several kinds of traffic.
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
 #[must_use = "a builder does nothing until it is built"]

@@ -14,6 +14,7 @@ use super::pool::{Member, Pool};
 use super::repeats::Repeats;
 use super::report::Report;
 use super::settings::Sleep;
+use crate::core::policy::Explained;
 use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
@@ -79,6 +80,8 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     /// Gives an endpoint that returns a first estimate of its load, and those that wait for its slot in the budget too.
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now);
     fn report(&self) -> Report;
+    /// Says whom the first attempt of a request would be sent to.
+    fn explain(&self, request: &R) -> Explained;
     /// Lets go of all endpoints. Attempts that are under way are seen through.
     fn close(&self);
 }
@@ -240,6 +243,10 @@ where
         let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
         Report::new(&pool, &ledger, (self.failing.load(Ordering::Acquire), driven), &now)
             .with_repeats(repeats)
+    }
+
+    fn explain(&self, request: &R) -> Explained {
+        self.explain_pick(request)
     }
 
     fn close(&self) {

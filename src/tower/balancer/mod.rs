@@ -27,6 +27,7 @@ mod contain;
 mod dispatch;
 mod driver;
 mod endpoint;
+mod explain;
 mod flight;
 mod future;
 mod guarded;

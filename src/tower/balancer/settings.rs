@@ -7,6 +7,7 @@ use tower_service::Service;
 
 use super::contain::is_listening;
 use super::repeats::Repeats;
+use crate::core::policy::Explanation;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
 use crate::tower::{Hook, RequestContext};
@@ -14,6 +15,7 @@ use crate::tower::{Hook, RequestContext};
 /// A policy together with the context that gives it its keys.
 pub(super) trait Picker<M, R>: Send + Sync {
     fn pick(&self, view: &View<'_, M>, request: &R) -> Result<Selection, PickError>;
+    fn explain(&self, view: &View<'_, M>, request: &R) -> Result<Explanation, PickError>;
     fn prepare(&self, view: &View<'_, M>, previous: Option<&Prepared>) -> Result<Prepared, PickError>;
 }
 
@@ -29,6 +31,10 @@ where
 {
     fn pick(&self, view: &View<'_, M>, request: &R) -> Result<Selection, PickError> {
         self.context.with_key(request, |key| self.policy.pick_from(view, key))
+    }
+
+    fn explain(&self, view: &View<'_, M>, request: &R) -> Result<Explanation, PickError> {
+        self.context.with_key(request, |key| self.policy.explain_from(view, key))
     }
 
     fn prepare(&self, view: &View<'_, M>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
