@@ -11,6 +11,7 @@
 //! Attempts feed back through a [`LoadTracker`], with an [`Outcome`]. Time is an argument: a [`Now`] is one instant for one
 //! decision.
 
+mod attempt_scope;
 mod attempted;
 mod attributes;
 mod backend;
@@ -25,6 +26,8 @@ mod hash;
 pub(crate) mod histogram;
 mod limited;
 mod load;
+#[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
+pub(crate) mod nested_scope;
 mod now;
 mod outcome;
 mod phase;
@@ -41,6 +44,7 @@ mod view;
 mod weight;
 mod xxh64;
 
+pub use self::attempt_scope::AttemptScope;
 pub use self::attempted::Attempted;
 pub use self::attributes::{Attributes, Locality, Status};
 pub use self::backend::Backend;

@@ -1,11 +1,11 @@
 //! Balancers tell observers.
 
-use super::contain::{contain, tell_attempt};
+use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
 };
-use crate::core::PickError;
+use crate::core::{AttemptScope, PickError};
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -141,6 +141,14 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             // What comes of these is in the picks.
             Event::Operator { .. } | Event::Drained { .. } => {}
         }
+    }
+
+    fn is_listening(&self) -> bool {
+        self.observer.is_listening()
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        contain_scope(&self.observer, endpoint)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Phase;
+use super::attempt::Surroundings;
 use super::balancer::{Admitted, Attempt, Endpoint};
 use crate::core::{LoadTracker, Now, Outcome};
 use crate::health::CircuitTicket;
@@ -73,12 +74,13 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
     ticket: L::Ticket,
     latency: Duration,
     ended: bool,
+    surroundings: Surroundings,
 }
 
 impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
     pub(crate) fn new(attempt: Attempt<S, R, L>, outcome: Outcome) -> Self {
-        let (endpoint, Admitted { permit, ticket, started }) = attempt.hand_over();
+        let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
         let now = Now::at(endpoint.now());
         let latency = now.since(started);
         endpoint.respond(ticket, outcome, &now);
@@ -89,16 +91,25 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
             }
             !decided
         });
-        Self { endpoint, permit, ticket, latency, ended: false }
+        Self { endpoint, permit, ticket, latency, ended: false, surroundings }
     }
 
     fn end(&mut self, outcome: Outcome) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        let now = Now::at(self.endpoint.now());
-        self.endpoint.release(self.ticket, &now);
-        self.endpoint.ended(self.permit, Phase::Call, outcome, self.latency, &now);
+        self.surroundings.run(|| {
+            let now = Now::at(self.endpoint.now());
+            self.endpoint.release(self.ticket, &now);
+            self.endpoint.ended(
+                self.permit,
+                Phase::Call,
+                outcome,
+                self.latency,
+                &now,
+                self.surroundings.is_followed,
+            );
+        });
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{BalancerErrorKind, OperatorVerb};
-use crate::core::{Outcome, Phase};
+use crate::core::{AttemptScope, Outcome, Phase};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,6 +98,20 @@ pub enum Event<'a> {
 pub trait Hook: Send + Sync + 'static {
     /// Hears one event.
     fn on(&self, event: &Event<'_>);
+
+    /// Tells whether anybody would hear of an attempt that starts now. Otherwise neither its [`Picked`](Event::Picked) nor its
+    /// [`Ended`](Event::Ended) is told: a hook that passes on what it hears costs next to nothing while nobody is there.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
+    /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
+    ///
+    /// It surrounds [`Event::Ended`] too, so that who hears that knows which attempt it was.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        let _ = endpoint;
+        None
+    }
 }
 
 /// Hears nothing.
@@ -111,5 +125,13 @@ impl Hook for NoHook {
 impl<H: Hook + ?Sized> Hook for Arc<H> {
     fn on(&self, event: &Event<'_>) {
         (**self).on(event);
+    }
+
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        (**self).scope(endpoint)
     }
 }

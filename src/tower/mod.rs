@@ -160,6 +160,8 @@ mod discovery;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
 #[cfg(all(feature = "discovery", feature = "health"))]
+pub mod guide;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod hedge;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;

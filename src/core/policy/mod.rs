@@ -51,6 +51,7 @@
 
 mod choices;
 mod circle;
+mod explain;
 mod fallback;
 mod groups;
 mod identity;
@@ -77,6 +78,7 @@ mod utilization;
 mod weighted_random;
 mod zone;
 
+pub use self::explain::{Explained, Explanation, PassedOver, Reason};
 pub use self::fallback::{Fallback, FallbackDecision};
 pub use self::identity::{ByIdentity, ByName, Naming};
 pub use self::keys::{HashKey, KeyBytes};

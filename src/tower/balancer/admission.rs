@@ -53,8 +53,10 @@ where
             }
             return Admission::Lost(Exclusion::Draining.into());
         }
-        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
-        if self.settings.is_heard {
+        let admitted = Admitted { permit, ticket, started: now.instant() };
+        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
+        if self.settings.is_followed() {
+            attempt.follow();
             tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         }
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })

@@ -27,7 +27,7 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// |---|---|---|
 /// | [`policy`](Self::policy) | [`PowerOfTwoChoices`](crate::core::policy::PowerOfTwoChoices) | close to the least loaded of all, for two samples, and it does not herd |
 /// | [`load`](Self::load) | [`PeakEwma`](crate::core::PeakEwma) | sees slow, failing and hung endpoints |
-/// | [`key`](Self::key) | none | |
+/// | [`key`](Self::key) | none | only the user knows which requests belong together |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
@@ -38,8 +38,14 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`connect_timeout`](Self::connect_timeout) | 10 s | as long as most clients try to connect |
 /// | [`connecting_at_once`](Self::connecting_at_once) | 32 members | a large membership is connected soon, and not all at once |
 /// | [`drain_deadline`](Self::drain_deadline) | 30 s | what most schedulers grant a server that is to stop |
-/// | [`on_drained`](Self::on_drained) | none | |
-/// | [`hook`](Self::hook) | none | |
+/// | [`on_drained`](Self::on_drained) | none | only a program with a directory of its own needs it |
+/// | [`hook`](Self::hook) | none | who wants to hear of it says so |
+/// | [`timer`](Self::timer) | none; `spawn` takes Tokio's | time belongs to whoever runs it |
+/// | services that cannot be built | tried again after 1 s, growing to 30 s | bridges a restart, and does not hammer what is down |
+///
+/// What stands in a value has its defaults there: [`PeakEwma`](crate::core::PeakEwma) (10 s to fall to 1/e), [`CircuitConfig`], [`BudgetConfig`],
+/// [`Retry`](crate::tower::Retry) and its [`RetryBudget`](crate::tower::RetryBudget), [`Hedge`](crate::tower::Hedge). The [guide](crate::tower::guide) has settings for
+/// several kinds of traffic.
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
 #[must_use = "a builder does nothing until it is built"]

@@ -8,24 +8,27 @@ use tower_service::Service;
 
 use super::admission::Lease;
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::contain::{contain, scope, tell};
 use super::endpoint::Endpoint;
 use super::operator::OperatorVerb;
 use super::pool::{Member, Pool};
 use super::repeats::Repeats;
 use super::report::Report;
 use super::settings::Sleep;
-use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
+use crate::core::policy::Explained;
+use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
-use crate::tower::{BalancerErrorKind, Event, Phase};
+use crate::tower::{BalancerErrorKind, Event};
 
 /// What a request needs of its balancer, whatever the types of keys, backends and policies.
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn now(&self) -> Instant;
     fn tell(&self, event: &Event<'_>);
+    /// Returns what is to surround an attempt.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
     /// Says that an attempt ended.
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration);
+    fn ended(&self, outcome: Outcome, elapsed: Duration);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
@@ -86,6 +89,8 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     /// Brings into effect what an operator says of the members of this name, and tells whether there are any.
     fn operate(&self, endpoint: &str, verb: OperatorVerb) -> bool;
     fn report(&self) -> Report;
+    /// Says whom the first attempt of a request would be sent to.
+    fn explain(&self, request: &R) -> Explained;
 
     /// Lets go of all endpoints, the first time. Attempts that are under way are seen through.
     fn close(&self);
@@ -114,6 +119,10 @@ where
         tell(&*self.settings.hook, event);
     }
 
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        scope(&*self.settings.hook, endpoint)
+    }
+
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>,
@@ -133,12 +142,9 @@ where
         self.admit_one(request, tried, avoided)
     }
 
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration) {
+    fn ended(&self, outcome: Outcome, elapsed: Duration) {
         if let Some(repeats) = &self.settings.repeats {
             repeats.time(outcome, elapsed);
-        }
-        if self.settings.is_heard {
-            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
         }
     }
 
@@ -285,6 +291,10 @@ where
         let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
         Report::new(&pool, &ledger, (self.failing.load(Ordering::Acquire), driven), &now)
             .with_repeats(repeats)
+    }
+
+    fn explain(&self, request: &R) -> Explained {
+        self.explain_pick(request)
     }
 
     fn close(&self) {

@@ -276,9 +276,12 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         outcome: Outcome,
         elapsed: Duration,
         now: &Now,
+        is_followed: bool,
     ) {
-        let endpoint = &*self.name;
-        self.home.ended(endpoint, phase, outcome, elapsed);
+        self.home.ended(outcome, elapsed);
+        if is_followed {
+            self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
+        }
         self.statistics.ended(outcome, elapsed);
         if self.is_draining() || self.is_retired() {
             self.home.left();
@@ -335,10 +338,10 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     type Ticket = Admitted<L::Ticket>;
 
-    fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome) {
+    fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
         let now = Now::at(self.now());
         self.give_back(admitted.ticket, outcome, &now);
-        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now);
+        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now, is_followed);
     }
 }
 

@@ -29,6 +29,7 @@ mod discoverer;
 mod dispatch;
 mod driver;
 mod endpoint;
+mod explain;
 mod flight;
 mod future;
 mod guarded;

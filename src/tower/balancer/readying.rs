@@ -75,7 +75,7 @@ where
         progress: &mut Progress<S, R, L>,
     ) -> Poll<Result<(), Unready>> {
         loop {
-            match self.first.service.poll_ready(cx) {
+            match self.first.poll_ready(cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(error)) => self.replace_first(error.into(), request, progress)?,
                 Poll::Pending => {
@@ -177,7 +177,7 @@ where
         let Some(beside) = &mut wait.beside else {
             return wait.poll_pick(self.first.attempt.endpoint(), request, progress);
         };
-        match beside.service.poll_ready(cx) {
+        match beside.poll_ready(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
                 if let Some(beside) = wait.beside.take() {
@@ -224,6 +224,17 @@ impl<S, R, L: LoadTracker> Wait<S, R, L> {
         }
         self.alone_at = Some(changes);
         Poll::Pending
+    }
+}
+
+impl<S, R, L: LoadTracker> Lease<S, R, L> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<R>,
+    {
+        // Not when it was admitted: a request belongs to whoever polls it.
+        self.attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
+        self.attempt.run(|| self.service.poll_ready(cx))
     }
 }
 

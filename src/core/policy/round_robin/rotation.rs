@@ -39,6 +39,11 @@ impl Rotation {
         self.cursor.serve(&Line { view, circle: Some(&self.circle) })
     }
 
+    /// Returns who would be served.
+    pub(super) fn peek<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
+        self.cursor.peek(&Line { view, circle: Some(&self.circle) })
+    }
+
     /// Continues the round with `members`: from the one that is next, or would be if those before it had not left. A
     /// newcomer comes behind its neighbour in the order of slots. `None` when nobody is known.
     fn carry(&self, members: &[Identity]) -> Option<(Box<[u32]>, Turn)> {

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use super::rotation::{Line, Rotation};
 use super::turn::{Cursor, Turn};
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, sorted};
 use crate::core::view::LANES;
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
@@ -132,6 +133,14 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for RoundRobin {
             None => self.turns[view.lane() % LANES].serve(&Line { view, circle: None })?,
         };
         Ok(view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, _: &K) -> Result<Explanation, PickError> {
+        let slot = match view.table::<Rotation>() {
+            Some(rotation) => rotation.peek(view)?,
+            None => self.turns[view.lane() % LANES].peek(&Line { view, circle: None })?,
+        };
+        Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
 }
 

@@ -25,6 +25,14 @@ impl Cursor {
         Turn::unpack(self.0.load(Ordering::Relaxed))
     }
 
+    /// Returns the slot that would be served.
+    pub(super) fn peek<C: Candidate>(&self, line: &Line<'_, '_, C>) -> Result<usize, PickError> {
+        match clamp(line.len()) {
+            0 => Err(PickError::Empty),
+            members => Ok(self.turn().take(line, members)?.0),
+        }
+    }
+
     /// Serves one of `line`, and returns its slot.
     #[inline]
     pub(super) fn serve<C: Candidate>(&self, line: &Line<'_, '_, C>) -> Result<usize, PickError> {

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 
 use super::table::Schedule;
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
@@ -90,12 +91,16 @@ impl SmoothWeightedRoundRobin {
 
     /// Picks by the schedule of a view that brings none.
     #[cold]
-    fn unprepared<C: Candidate<Id: Hash>>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
+    fn unprepared<C: Candidate<Id: Hash>>(
+        &self,
+        view: &View<'_, C>,
+        take: impl FnOnce(&Schedule) -> Result<usize, PickError>,
+    ) -> Result<usize, PickError> {
         // Nobody flips the bits of this schedule, so all are set and the members decide.
         let fingerprint = fingerprint(view, &ByIdentity);
         let build = |last: Option<&Prepared>| self.build(view, last, |_| true);
         let prepared = self.unprepared.get_or_follow(fingerprint, build)?;
-        prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?.next(view)
+        take(prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?)
     }
 }
 
@@ -122,8 +127,19 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         }
         let slot = match view.table::<Schedule>() {
             Some(schedule) => schedule.next(view)?,
-            None => self.unprepared(view)?,
+            None => self.unprepared(view, |schedule| schedule.next(view))?,
         };
         Ok(view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, _: &K) -> Result<Explanation, PickError> {
+        if view.is_empty() {
+            return Err(PickError::Empty);
+        }
+        let slot = match view.table::<Schedule>() {
+            Some(schedule) => schedule.peek(view)?,
+            None => Rng::thread().rehearse(|_| self.unprepared(view, |schedule| schedule.peek(view)))?,
+        };
+        Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
 }

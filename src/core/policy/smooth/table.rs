@@ -57,6 +57,11 @@ impl Schedule {
     }
 
     /// Serves the next one that can be, and moves on behind it.
+    /// Returns who would be next.
+    pub(super) fn peek<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
+        self.circle.find(view, self.cursor.load(Ordering::Relaxed)).map(|found| found.slot)
+    }
+
     #[inline]
     pub(super) fn next<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
         let mut before = self.cursor.load(Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use super::classes::Classes;
 use super::scan::{part, scan};
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::view::Memo;
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
@@ -127,5 +128,12 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
             Some(classes) => self.pick_by(classes, view),
             None => self.scan_all(view),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng }.pick_from(view, key))?;
+        let chosen = view.candidates().get(selection.index());
+        let weight = chosen.map_or(0, |candidate| candidate.weight().value());
+        Ok(Explanation::new(selection, Reason::WeightedChance { weight }))
     }
 }
