@@ -121,6 +121,7 @@
 //! caller says where it runs; below six healthy members, zones are not told apart.
 //!
 //! ```
+//! # use poise::core::Locality;
 //! # use poise::discovery::SnapshotReader;
 //! # use poise::tower::Balancer;
 //! # use std::io::Error;
@@ -129,7 +130,6 @@
 //! # fn example<S>(reader: SnapshotReader<String, String>, client: impl FnMut(&String, &String) -> S + Send + 'static)
 //! # where S: tower::Service<Request, Response = Response, Error = Error> {
 //! # use poise::core::policy::{PowerOfTwoChoices, ZoneAware};
-//! # use poise::core::Locality;
 //! let builder = Balancer::builder()
 //!     .discover(reader, client)
 //!     .policy(ZoneAware::new(PowerOfTwoChoices::new(), Locality::new("eu", "a")));

@@ -26,7 +26,7 @@ pub struct PassedOver {
 /// use poise::core::{Backend, PolicyExt, Status, View};
 ///
 /// let a = Backend::new("a").with_status(Status::Draining);
-/// let members = [a, Backend::new("b"), Backend::new("c").with_priority(1)];
+/// let members = [a, Backend::new("b"), Backend::new("c")];
 /// let policy = PriorityFailover::new(RoundRobin::starting_at(0));
 /// let explained = policy.explain(&View::new(&members), &());
 /// assert_eq!(explained.chosen.as_deref(), Some("b"));
