@@ -128,12 +128,16 @@ fn a_large_ring_that_follows_another_is_the_one_that_is_built_at_once() {
             // Every flip must find all the entries of its member, and no other's.
             for slot in (0..members.len()).filter(|slot| slot % 3 != 0) {
                 set_status(&mut members[slot], Status::Unavailable);
-                [&grown, &built].iter().for_each(|prepared| prepared.set_eligible(slot, false));
+                for prepared in [&grown, &built] {
+                    prepared.set_eligible(slot, false);
+                }
             }
             assert_alike(&members, &grown, &built);
             for slot in (0..members.len()).filter(|slot| slot % 3 != 0) {
                 set_status(&mut members[slot], Status::Ready);
-                [&grown, &built].iter().for_each(|prepared| prepared.set_eligible(slot, true));
+                for prepared in [&grown, &built] {
+                    prepared.set_eligible(slot, true);
+                }
             }
             assert_alike(&members, &grown, &built);
             previous = grown;

@@ -117,7 +117,9 @@ fn in_order(identities: &[Identity]) -> Vec<Identity> {
     let places = identities.len().next_power_of_two();
     let place = |identity: &Identity| leading(identity.hashes[0], u64::BITS - places.ilog2());
     let mut ends = vec![0u32; places + 1];
-    identities.iter().for_each(|identity| ends[place(identity) + 1] += 1);
+    for identity in identities {
+        ends[place(identity) + 1] += 1;
+    }
     (1..=places).for_each(|place| ends[place] += ends[place - 1]);
     let mut sorted = vec![*first; identities.len()];
     for identity in identities {

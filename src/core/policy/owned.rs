@@ -18,7 +18,9 @@ impl Owned {
     /// Sorts the entries of `owners`, which are below `members` and fewer than `u32::MAX`.
     pub(super) fn by(owners: &[u32], members: usize) -> Self {
         let mut starts = vec![0u32; members + 1];
-        owners.iter().for_each(|owner| starts[*owner as usize + 1] += 1);
+        for owner in owners {
+            starts[*owner as usize + 1] += 1;
+        }
         (1..starts.len()).for_each(|slot| starts[slot] += starts[slot - 1]);
         let mut entries = vec![0u32; owners.len()];
         let mut next = starts.clone();

@@ -207,7 +207,7 @@ mod tests {
         for step in 0..size.div_ceil(7).min(FEW) {
             let (skip, at) = (step * 37 % (size - 1) + 1, step * 11 % size);
             let walked =
-                (0..).map(|steps| (at + steps * skip) % size).find(|entry| !entries.is_taken(*entry));
+                (0..size).map(|steps| (at + steps * skip) % size).find(|entry| !entries.is_taken(*entry));
             assert_eq!(entries.jump(skip, at, size), walked);
             let walked = walked.expect("one is free") as usize;
             entries.taken[walked / BITS] |= bit(walked);

@@ -96,7 +96,7 @@ mod tests {
     fn entries_move_as_they_do_in_a_list_that_is_edited() {
         let size = 1_000u32;
         for step in [1, 7, 40, 333, 2_000] {
-            let added = (0..size + 1).filter(|entry| entry * 7 % step == 0).map(|entry| (entry, Some(9)));
+            let added = (0..=size).filter(|entry| entry * 7 % step == 0).map(|entry| (entry, Some(9)));
             let removed = (0..size).filter(|entry| entry * 11 % step == 3).map(|entry| (entry, None));
             let edit = |(entry, added)| Edit { entry, hash: 0, added };
             let edits = Edits::new(added.clone().chain(removed.clone()).map(edit).collect(), size as usize);
