@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contain::contain;
 use super::{
     AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
-    PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
+    OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 
 /// Tells every event to several observers, in the order in which they were added.
@@ -80,6 +80,18 @@ impl Observer for Fanout {
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
         self.each(|observer| observer.circuit(event));
+    }
+
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        self.each(|observer| observer.outlier(event));
+    }
+
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        self.each(|observer| observer.probe(event));
+    }
+
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        self.each(|observer| observer.panic_mode(event));
     }
 
     fn membership(&self, event: &MembershipEvent) {

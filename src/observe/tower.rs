@@ -3,9 +3,11 @@
 use super::contain::{contain, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
+    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PickEvent,
+    PickVerdict, RetryEvent,
 };
 use crate::core::PickError;
+use crate::health::OutlierCause;
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -65,6 +67,14 @@ struct Told {
 impl<O: Observer> ObserverHook<O> {
     fn pick(&self, event: &PickEvent<'_>) {
         contain(|| self.observer.pick(event));
+    }
+
+    fn outlier(&self, endpoint: &str, change: OutlierChange, cause: OutlierCause, epoch: u64) {
+        let reason = match cause {
+            OutlierCause::SuccessRate => OutlierReason::SuccessRate,
+            OutlierCause::FailurePercentage => OutlierReason::FailurePercentage,
+        };
+        contain(|| self.observer.outlier(&OutlierEvent::new(endpoint, change, reason, epoch)));
     }
 
     fn membership(&self, event: MembershipEvent) {
@@ -130,6 +140,15 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             }
             Event::Recovered { endpoint } => {
                 contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Recovered)));
+            }
+            Event::Ejected { endpoint, cause, epoch, .. } => {
+                self.outlier(endpoint, OutlierChange::Ejected, cause, epoch);
+            }
+            Event::Withheld { endpoint, cause, epoch } => {
+                self.outlier(endpoint, OutlierChange::Withheld, cause, epoch);
+            }
+            Event::Returned { endpoint, cause, epoch } => {
+                self.outlier(endpoint, OutlierChange::Returned, cause, epoch);
             }
             Event::Membership { revision, members, unbuilt } => {
                 self.membership(MembershipEvent::new(revision, members).with_unbuilt(unbuilt));

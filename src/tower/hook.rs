@@ -1,10 +1,11 @@
 //! What happened to an attempt.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{BalancerErrorKind, OperatorVerb};
 use crate::core::{Outcome, Phase};
+use crate::health::OutlierCause;
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +56,35 @@ pub enum Event<'a> {
     Recovered {
         /// The name of the endpoint.
         endpoint: &'a str,
+    },
+    /// A member fared worse than the others, and takes no requests for a time.
+    Ejected {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it stood out by.
+        cause: OutlierCause,
+        /// The epoch of its ejection that this started.
+        epoch: u64,
+        /// When it returns; none is never.
+        until: Option<Instant>,
+    },
+    /// A member fared worse than the others, but the [budget](super::Builder::exclusions) has it stay. The next sweep asks again.
+    Withheld {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it stood out by.
+        cause: OutlierCause,
+        /// The epoch of its ejection, which goes on.
+        epoch: u64,
+    },
+    /// The time of a member that was ejected is over.
+    Returned {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it was ejected for.
+        cause: OutlierCause,
+        /// The epoch of its ejection that this started.
+        epoch: u64,
     },
     /// A membership took effect, or members of it that have connected or were replaced.
     Membership {

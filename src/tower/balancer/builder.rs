@@ -16,9 +16,10 @@ use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Workshop, ba
 use super::pool::Member;
 use super::repeating::Repeating;
 use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
+use super::signals::HealthSettings;
 use crate::core::{LoadMetric, LoadTracker, Outcome, Policy};
 use crate::discovery::SnapshotReader;
-use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
+use crate::health::{BudgetConfig, ExclusionBudget};
 use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 
 /// Configures a [`Balancer`].
@@ -30,7 +31,8 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`key`](Self::key) | none | |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
-/// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
+/// | [`outliers`](Self::outliers) | compared every 10 s; whoever is 1.9 deviations and 10 points below the others in the share of successes is left out for 30 s, more each time | finds what fails now and then, which no circuit does |
+/// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members and outliers a tenth, or one where that is none; one always stays | a pool that fails as a whole goes on |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
@@ -58,7 +60,7 @@ pub(super) struct Rest<K, B, S, R> {
     pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
     pub(super) timer: Option<Arc<dyn AnyTimer>>,
     pub(super) hooks: Vec<Arc<dyn Hook>>,
-    pub(super) circuit: Option<CircuitConfig>,
+    pub(super) health: HealthSettings,
     pub(super) budget: BudgetConfig,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
@@ -142,24 +144,6 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self
     }
 
-    /// Sets when circuits open and for how long.
-    pub fn circuit(mut self, circuit: CircuitConfig) -> Self {
-        self.rest.circuit = Some(circuit);
-        self
-    }
-
-    /// Goes without circuits.
-    pub fn without_circuit(mut self) -> Self {
-        self.rest.circuit = None;
-        self
-    }
-
-    /// Sets how many members may be excluded at the same time.
-    pub fn exclusions(mut self, budget: BudgetConfig) -> Self {
-        self.rest.budget = budget;
-        self
-    }
-
     /// Sets for how long nobody may be eligible until requests fail at once. [`Duration::MAX`] waits for ever.
     ///
     /// No request waits for an endpoint for longer than that, also when others are served meanwhile.
@@ -213,7 +197,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             classifier,
             timer,
             hooks,
-            circuit,
+            health,
             budget,
             attempt_timeout,
             fail_fast,
@@ -241,8 +225,9 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let (load, backoff) = (self.load, backoff());
-        let workshop = Workshop { factory, poll_ready, load, circuit, connect_timeout, connecting, backoff };
-        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained);
+        let outliers = health.outliers;
+        let workshop = Workshop { factory, poll_ready, load, health, connect_timeout, connecting, backoff };
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained, outliers);
         Ok((Balancer::new(cluster), driving.into_driver()))
     }
 }
@@ -250,7 +235,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
 impl<K, B, S, R, L, P, X> fmt::Debug for Builder<K, B, S, R, L, P, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("circuit", &self.rest.circuit)
+            .field("health", &self.rest.health)
             .field("attempt_timeout", &self.rest.attempt_timeout)
             .field("fail_fast", &self.rest.fail_fast)
             .finish_non_exhaustive()

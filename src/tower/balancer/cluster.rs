@@ -87,10 +87,10 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         ledger.unavailable_since?.checked_add(self.settings.fail_fast)
     }
 
-    /// Returns when the next circuit changes by itself.
+    /// Returns when the next member changes by itself.
     pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
         let pool = self.pool.load_full();
-        let changes = pool.members.iter().filter_map(|member| member.endpoint().changes_at(now));
+        let changes = pool.members.iter().filter_map(|member| member.endpoint().signals().changes_at(now));
         // What was due has been looked at; a circuit whose cooldown is over changes with its next attempt.
         changes.filter(|at| !now.has_reached(*at)).min()
     }
@@ -214,7 +214,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     }
 }
 
-/// Tells a cluster that the circuit of an endpoint made a transition.
+/// Tells a cluster that the health of an endpoint made a transition.
 pub(super) struct EndpointListener<K, B, S, R, L: LoadTracker> {
     pub(super) cluster: Weak<Cluster<K, B, S, R, L>>,
     pub(super) endpoint: Weak<Endpoint<S, R, L>>,

@@ -10,10 +10,11 @@ use tower_service::Service;
 use super::builder::{Builder, Rest};
 use super::driver::Factory;
 use super::repeating::Repeating;
+use super::signals::HealthSettings;
 use crate::core::PeakEwma;
 use crate::core::policy::PowerOfTwoChoices;
 use crate::discovery::{Discovered, SnapshotReader};
-use crate::health::{BudgetConfig, CircuitConfig};
+use crate::health::{BudgetConfig, CircuitConfig, EjectorConfig};
 use crate::tower::{BoxError, NoContext};
 
 /// Asks for the source of members: the first step of a [`Builder`].
@@ -149,8 +150,8 @@ impl Discoverer {
             classifier: None,
             timer: None,
             hooks: Vec::new(),
-            circuit: default_circuit(),
-            budget: BudgetConfig::default(),
+            health: HealthSettings { circuit: default_circuit(), outliers: Some(EjectorConfig::default()) },
+            budget: BudgetConfig::default().with_at_least_one(),
             attempt_timeout: None,
             fail_fast: self.fail_fast,
             connect_timeout: Duration::from_secs(10),

@@ -247,7 +247,9 @@ where
         self.seed(&pool, endpoint, now);
         // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
         // a request again, whatever it failed before.
-        for withheld in pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now)) {
+        for withheld in
+            pool.members.iter().map(Member::endpoint).filter(|member| member.signals().is_withheld(now))
+        {
             self.seed(&pool, withheld, now);
         }
     }

@@ -33,6 +33,7 @@ mod flight;
 mod future;
 mod guarded;
 mod handle;
+mod health;
 mod hedging;
 mod latency_window;
 mod lifecycle;
@@ -45,6 +46,7 @@ mod repeats;
 mod report;
 mod settings;
 mod shutdown;
+mod signals;
 mod tried;
 mod waiting;
 

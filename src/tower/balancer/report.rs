@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use super::cluster::Ledger;
 use super::pool::{Member, Pool};
 use super::repeats::RepeatReport;
+use super::signals::Outlying;
 use crate::core::histogram::quantile;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
-use crate::health::{CircuitState, PassiveHealth};
+use crate::health::{CircuitState, EjectionState, PassiveHealth};
 use crate::sync::Ordering;
 
 /// Describes a pool and every member of it at one moment.
@@ -77,6 +78,10 @@ pub struct MemberReport {
     pub circuit: Option<CircuitState>,
     /// How often its circuit has opened.
     pub trips: u64,
+    /// Whether it is ejected as an outlier, and by what it stands out, if members are compared.
+    pub ejection: Option<EjectionState>,
+    /// How often it was ejected.
+    pub ejections: u64,
 }
 
 impl Report {
@@ -124,6 +129,7 @@ impl MemberReport {
         L: LoadTracker + LoadMetric,
     {
         let endpoint = member.endpoint();
+        let ejection = endpoint.signals().outlying().map(Outlying::ejection);
         let statistics = endpoint.statistics();
         let latency: Vec<u64> = statistics.latency.counts().collect();
         let answered = latency.iter().sum();
@@ -149,6 +155,8 @@ impl MemberReport {
             p99: quantile(&latency, 0.99),
             circuit: endpoint.circuit().map(|circuit| circuit.state(now)),
             trips: endpoint.circuit().map_or(0, PassiveHealth::trips),
+            ejection: ejection.map(|ejection| ejection.state()),
+            ejections: ejection.map_or(0, |ejection| ejection.ejections()),
         }
     }
 
@@ -198,7 +206,7 @@ impl fmt::Display for Report {
     }
 }
 
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 14;
 const HEADER: [&str; COLUMNS] = [
     "endpoint",
     "weight",
@@ -210,6 +218,8 @@ const HEADER: [&str; COLUMNS] = [
     "cancelled",
     "p50",
     "p99",
+    "trips",
+    "ejections",
     "since",
     "state",
 ];
@@ -227,6 +237,8 @@ impl MemberReport {
             self.cancelled.to_string(),
             self.p50.map_or("-".into(), millis),
             self.p99.map_or("-".into(), millis),
+            self.trips.to_string(),
+            self.ejections.to_string(),
             format!("{:.1} s", self.since.as_secs_f64()),
             self.state(),
         ]

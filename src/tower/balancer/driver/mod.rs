@@ -7,6 +7,7 @@
 //! snapshots -> membership { slots: current, next } -> pool    what was adopted, built, and ready once
 //!                             |
 //!                           drains                            whose last attempt ended, or whose deadline passed
+//! outliers                                                    who fares worse than the others, and whose time is over
 //! cluster                                                     circuits whose cooldown is over, failing fast
 //! ```
 //!
@@ -20,6 +21,7 @@ mod drains;
 mod driving;
 mod factory;
 mod membership;
+mod outliers;
 mod polled;
 mod progress;
 mod slot;
