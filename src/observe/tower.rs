@@ -4,7 +4,7 @@ use super::contain::{contain, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PickEvent,
-    PickVerdict, RetryEvent,
+    PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::PickError;
 use crate::health::OutlierCause;
@@ -149,6 +149,12 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             }
             Event::Returned { endpoint, cause, epoch } => {
                 self.outlier(endpoint, OutlierChange::Returned, cause, epoch);
+            }
+            Event::Probed { endpoint, healthy: true, epoch } => {
+                contain(|| observer.probe(&ProbeEvent::healthy(endpoint, epoch)));
+            }
+            Event::Probed { endpoint, healthy: false, epoch } => {
+                contain(|| observer.probe(&ProbeEvent::unhealthy(endpoint, epoch)));
             }
             Event::Membership { revision, members, unbuilt } => {
                 self.membership(MembershipEvent::new(revision, members).with_unbuilt(unbuilt));

@@ -86,6 +86,15 @@ pub enum Event<'a> {
         /// The epoch of its ejection that this started.
         epoch: u64,
     },
+    /// Active probes have changed their verdict on a member.
+    Probed {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// Whether they found it healthy.
+        healthy: bool,
+        /// The epoch that the verdict started.
+        epoch: u64,
+    },
     /// A membership took effect, or members of it that have connected or were replaced.
     Membership {
         /// Its revision.

@@ -28,6 +28,11 @@ impl Hook for ToldHealth {
             Event::Ejected { endpoint, cause, epoch, .. } => of("ejected", endpoint, cause, epoch),
             Event::Withheld { endpoint, cause, epoch } => of("withheld", endpoint, cause, epoch),
             Event::Returned { endpoint, cause, epoch } => of("returned", endpoint, cause, epoch),
+            Event::Probed { endpoint, healthy, epoch } => {
+                let verdict = if healthy { "healthy" } else { "unhealthy" };
+                format!("found {endpoint} {verdict} in epoch {epoch}")
+            }
+            Event::Contained { what } => format!("contained {what}"),
             _ => return,
         };
         self.0.lock().unwrap().push(told);

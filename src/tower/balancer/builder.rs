@@ -12,14 +12,14 @@ use tower_service::Service;
 use super::balancer::Balancer;
 use super::cluster::Cluster;
 use super::contain::join;
-use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Workshop, backoff};
+use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Probe, Workshop, backoff};
 use super::pool::Member;
 use super::repeating::Repeating;
 use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
 use super::signals::HealthSettings;
 use crate::core::{LoadMetric, LoadTracker, Outcome, Policy};
 use crate::discovery::SnapshotReader;
-use crate::health::{BudgetConfig, ExclusionBudget};
+use crate::health::{ActiveHealthConfig, BudgetConfig, ExclusionBudget};
 use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 
 /// Configures a [`Balancer`].
@@ -32,6 +32,9 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
 /// | [`outliers`](Self::outliers) | compared every 10 s; whoever is 1.9 deviations and 10 points below the others in the share of successes is left out for 30 s, more each time | finds what fails now and then, which no circuit does |
+/// | [`probe`](Self::probe) | none | only the user knows what to ask |
+/// | [`probe_config`](Self::probe_config) | every 10 s for at most 5 s; unhealthy after 3 failures in a row, healthy after 2 successes, or the first of all; unknown is eligible | probes that do not work empty no pool |
+/// | [`probing_at_once`](Self::probing_at_once) | 16 members | no burst of probes |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members and outliers a tenth, or one where that is none; one always stays | a pool that fails as a whole goes on |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
@@ -61,6 +64,9 @@ pub(super) struct Rest<K, B, S, R> {
     pub(super) timer: Option<Arc<dyn AnyTimer>>,
     pub(super) hooks: Vec<Arc<dyn Hook>>,
     pub(super) health: HealthSettings,
+    pub(super) probe: Option<Box<Probe<K, B>>>,
+    pub(super) probe_config: ActiveHealthConfig,
+    pub(super) probing: NonZeroUsize,
     pub(super) budget: BudgetConfig,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
@@ -197,7 +203,10 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             classifier,
             timer,
             hooks,
-            health,
+            mut health,
+            probe,
+            probe_config,
+            probing,
             budget,
             attempt_timeout,
             fail_fast,
@@ -225,9 +234,10 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let (load, backoff) = (self.load, backoff());
-        let outliers = health.outliers;
+        health.probes = probe.is_some().then_some(probe_config);
+        let (probes, outliers) = ((probe, probing), health.outliers);
         let workshop = Workshop { factory, poll_ready, load, health, connect_timeout, connecting, backoff };
-        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained, outliers);
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained, probes, outliers);
         Ok((Balancer::new(cluster), driving.into_driver()))
     }
 }

@@ -14,7 +14,7 @@ use super::signals::HealthSettings;
 use crate::core::PeakEwma;
 use crate::core::policy::PowerOfTwoChoices;
 use crate::discovery::{Discovered, SnapshotReader};
-use crate::health::{BudgetConfig, CircuitConfig, EjectorConfig};
+use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig};
 use crate::tower::{BoxError, NoContext};
 
 /// Asks for the source of members: the first step of a [`Builder`].
@@ -150,7 +150,14 @@ impl Discoverer {
             classifier: None,
             timer: None,
             hooks: Vec::new(),
-            health: HealthSettings { circuit: default_circuit(), outliers: Some(EjectorConfig::default()) },
+            health: HealthSettings {
+                circuit: default_circuit(),
+                probes: None,
+                outliers: Some(EjectorConfig::default()),
+            },
+            probe: None,
+            probe_config: ActiveHealthConfig::default().with_fast_start(),
+            probing: NonZeroUsize::MIN.saturating_add(15),
             budget: BudgetConfig::default().with_at_least_one(),
             attempt_timeout: None,
             fail_fast: self.fail_fast,

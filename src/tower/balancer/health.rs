@@ -1,7 +1,11 @@
 //! How members are found to be unwell.
 
+use std::future::Future;
+use std::num::NonZeroUsize;
+
 use super::builder::Builder;
-use crate::health::{BudgetConfig, CircuitConfig, EjectorConfig};
+use crate::discovery::Discovered;
+use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig, ProbeOutcome};
 
 /// # Health
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
@@ -73,6 +77,77 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Compares nobody.
     pub fn without_outliers(mut self) -> Self {
         self.rest_mut().health.outliers = None;
+        self
+    }
+
+    /// Probes members apart from the traffic: `probe` makes the future that asks one of them how it is.
+    ///
+    /// The [`Driver`](super::Driver) polls it, [several](Self::probing_at_once) at the same time, whether or not requests flow.
+    /// The first probe of a member starts within a second of its joining, evenly drawn. A probe that has not
+    /// answered [in time](Self::probe_config) is dropped, and found its member unhealthy; it holds up nobody else's. One that
+    /// panics is contained and found nothing out. When a member leaves or gets another allocation, its probe is dropped.
+    ///
+    /// Who is found unhealthy takes no requests, as [`Exclusion::Probe`](crate::core::Exclusion::Probe), until probes find it
+    /// healthy, and whoever waits is woken then. No circuit and no ejection ends earlier for it. Probes are
+    /// under no budget.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::{Backend, Exclusion};
+    /// use poise::discovery::Directory;
+    /// use poise::health::ProbeOutcome;
+    /// use poise::tower::Balancer;
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// let mut directory = Directory::new();
+    /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+    /// directory.upsert("b", Backend::new("10.0.0.2:80"))?;
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |key, _backend| {
+    ///         let name = *key;
+    ///         tower::service_fn(move |_request: ()| async move { Ok::<_, Infallible>(name) })
+    ///     })
+    ///     .probe(|member| {
+    ///         let address = *member.backend().id();
+    ///         // A real one would connect to the address, or send a request there.
+    ///         async move { ProbeOutcome::of(if address == "10.0.0.2:80" { Ok(()) } else { Err("refused") }) }
+    ///     })
+    ///     .spawn()?;
+    ///
+    /// tokio::time::sleep(Duration::from_secs(25)).await;
+    /// let report = balancer.report();
+    /// assert!(report.member("a").is_some_and(|a| a.exclusions.contains(Exclusion::Probe)));
+    /// assert_eq!(balancer.send(()).await?, "b");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn probe<F>(mut self, mut probe: impl FnMut(&Discovered<K, B>) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ProbeOutcome> + Send + 'static,
+    {
+        self.rest_mut().probe = Some(Box::new(move |member| Box::pin(probe(member))));
+        self
+    }
+
+    /// Sets how often members are probed, how long a probe may take, and what it takes to change a verdict.
+    ///
+    /// It replaces the whole of the default, which has a [fast start](ActiveHealthConfig::with_fast_start). It does nothing
+    /// without a [`probe`](Self::probe).
+    pub fn probe_config(mut self, config: ActiveHealthConfig) -> Self {
+        self.rest_mut().probe_config = config;
+        self
+    }
+
+    /// Limits how many members are probed at the same time.
+    pub fn probing_at_once(mut self, limit: NonZeroUsize) -> Self {
+        self.rest_mut().probing = limit;
         self
     }
 

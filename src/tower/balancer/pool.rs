@@ -31,6 +31,10 @@ impl<K, B, S, R, L: LoadTracker> Member<K, B, S, R, L> {
         &self.endpoint
     }
 
+    pub(super) fn discovered(&self) -> &Discovered<K, B> {
+        &self.discovered
+    }
+
     /// Tells whether it is eligible by what changes with transitions only.
     pub(super) fn is_eligible_slowly(&self, now: &Now) -> bool {
         self.exclusions(now).only(Exclusions::SLOW).is_empty()

@@ -11,7 +11,7 @@ use super::signals::Outlying;
 use crate::core::histogram::quantile;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
-use crate::health::{CircuitState, EjectionState, PassiveHealth};
+use crate::health::{CircuitState, EjectionState, PassiveHealth, ProbeState};
 use crate::sync::Ordering;
 
 /// Describes a pool and every member of it at one moment.
@@ -78,6 +78,8 @@ pub struct MemberReport {
     pub circuit: Option<CircuitState>,
     /// How often its circuit has opened.
     pub trips: u64,
+    /// What active probes have found, if it is probed.
+    pub probe: Option<ProbeState>,
     /// Whether it is ejected as an outlier, and by what it stands out, if members are compared.
     pub ejection: Option<EjectionState>,
     /// How often it was ejected.
@@ -155,6 +157,7 @@ impl MemberReport {
             p99: quantile(&latency, 0.99),
             circuit: endpoint.circuit().map(|circuit| circuit.state(now)),
             trips: endpoint.circuit().map_or(0, PassiveHealth::trips),
+            probe: endpoint.signals().probed().map(|health| health.state()),
             ejection: ejection.map(|ejection| ejection.state()),
             ejections: ejection.map_or(0, |ejection| ejection.ejections()),
         }
@@ -206,7 +209,7 @@ impl fmt::Display for Report {
     }
 }
 
-const COLUMNS: usize = 14;
+const COLUMNS: usize = 15;
 const HEADER: [&str; COLUMNS] = [
     "endpoint",
     "weight",
@@ -218,6 +221,7 @@ const HEADER: [&str; COLUMNS] = [
     "cancelled",
     "p50",
     "p99",
+    "probe",
     "trips",
     "ejections",
     "since",
@@ -237,6 +241,7 @@ impl MemberReport {
             self.cancelled.to_string(),
             self.p50.map_or("-".into(), millis),
             self.p99.map_or("-".into(), millis),
+            self.probe.map_or("-".into(), |state| state.to_string()),
             self.trips.to_string(),
             self.ejections.to_string(),
             format!("{:.1} s", self.since.as_secs_f64()),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::core::{Changes, Exclusions, Now, Outcome};
 use crate::health::{
-    CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget, HealthSignal, OutcomeWindow,
-    OutlierSample, PassiveHealth, WindowConfig,
+    ActiveHealth, ActiveHealthConfig, CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget,
+    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, WindowConfig,
 };
 use crate::sync::{AtomicU64, Ordering};
 
@@ -14,6 +14,8 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Clone, Debug, Default)]
 pub(super) struct HealthSettings {
     pub(super) circuit: Option<CircuitConfig>,
+    /// None when nobody is probed.
+    pub(super) probes: Option<ActiveHealthConfig>,
     pub(super) outliers: Option<EjectorConfig>,
 }
 
@@ -23,6 +25,7 @@ impl HealthSettings {
         let circuit = self.circuit.as_ref();
         Signals {
             circuit: circuit.map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(budget))),
+            probed: self.probes.map(|config| Arc::new(ActiveHealth::new(config))),
             outlying: self.outliers.map(|config| Outlying::new(&config, budget)),
         }
     }
@@ -31,12 +34,17 @@ impl HealthSettings {
 /// Joins the signals of one endpoint. They belong to its allocation, and a new one starts anew.
 pub(super) struct Signals {
     circuit: Option<PassiveHealth>,
+    probed: Option<Arc<ActiveHealth>>,
     outlying: Option<Outlying>,
 }
 
 impl Signals {
     pub(super) fn circuit(&self) -> Option<&PassiveHealth> {
         self.circuit.as_ref()
+    }
+
+    pub(super) fn probed(&self) -> Option<&Arc<ActiveHealth>> {
+        self.probed.as_ref()
     }
 
     pub(super) fn outlying(&self) -> Option<&Outlying> {
@@ -56,13 +64,17 @@ impl Signals {
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
         let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
         let outlier = self.outlying.as_ref().map_or(Exclusions::NONE, |of| of.ejection.exclusions(now));
-        circuit | outlier
+        let probe = self.probed.as_ref().map_or(Exclusions::NONE, |probed| probed.exclusions(now));
+        circuit | outlier | probe
     }
 
     /// Asks them to tell `changes` of their transitions.
     pub(super) fn watch(&self, changes: &Changes) {
         if let Some(circuit) = &self.circuit {
             circuit.watch(changes.clone());
+        }
+        if let Some(probed) = &self.probed {
+            probed.watch(changes.clone());
         }
         if let Some(outlying) = &self.outlying {
             outlying.ejection.watch(changes.clone());

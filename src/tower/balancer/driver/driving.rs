@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,6 +15,7 @@ use super::drains::{Drains, OnDrained};
 use super::factory::Workshop;
 use super::membership::Membership;
 use super::outliers::Outliers;
+use super::probes::{Probe, Probes};
 use crate::core::{LoadMetric, LoadTracker, Now};
 use crate::discovery::SnapshotReader;
 use crate::health::EjectorConfig;
@@ -23,7 +25,7 @@ use crate::tower::timer::Alarm;
 /// Does the background work of one [`Balancer`](crate::tower::Balancer).
 ///
 /// It brings memberships into effect, connects to new members ahead of requests and tries again what failed, reports drains
-/// that are done, ejects members that fare worse than the others and lets them return, looks at circuits when their cooldown is over,
+/// that are done, probes members, ejects members that fare worse than the others and lets them return, looks at circuits when their cooldown is over,
 /// and lets requests fail fast when nobody has been eligible for too long. It ends when the last handle of the balancer is dropped, or when it is shut down.
 ///
 /// It runs on any executor; with the feature `tokio`, `Builder::spawn` spawns it. While it is not polled the balancer goes on
@@ -50,6 +52,7 @@ pub(in super::super) struct Driving<K, B, S, R, L: LoadTracker> {
     cluster: Arc<Cluster<K, B, S, R, L>>,
     membership: Membership<K, B, S, R, L>,
     drains: Drains<K, B>,
+    probes: Option<Probes<K, B, S, R, L>>,
     outliers: Option<Outliers<K, B, S, R, L>>,
     alarm: Alarm,
 }
@@ -68,6 +71,7 @@ where
         workshop: Workshop<K, B, S, L>,
         reader: &SnapshotReader<K, B>,
         on_drained: Option<Box<OnDrained<K, B>>>,
+        (probe, probing): (Option<Box<Probe<K, B>>>, NonZeroUsize),
         outliers: Option<EjectorConfig>,
     ) -> Self {
         let now = Now::at(cluster.settings.timer.now());
@@ -75,7 +79,9 @@ where
         let mut outliers = outliers.map(Outliers::new);
         // The first interval begins with the pool.
         outliers.iter_mut().for_each(|outliers| outliers.poll(&cluster, &now));
-        Self { cluster, membership, drains: Drains::new(on_drained), outliers, alarm: Alarm::default() }
+        let probes = probe.map(|probe| Probes::new(probe, probing));
+        let drains = Drains::new(on_drained);
+        Self { cluster, membership, drains, probes, outliers, alarm: Alarm::default() }
     }
 
     pub(in super::super) fn into_driver(self) -> Driver {
@@ -89,6 +95,7 @@ where
             let cluster = Arc::clone(&machines.cluster);
             let hook = &*cluster.settings.hook;
             discard(hook, std::mem::take(&mut machines.membership.slots));
+            machines.probes.iter_mut().for_each(|probes| probes.abandon(&cluster));
             discard(hook, driving.take());
             Poll::Ready(())
         })))
@@ -104,6 +111,7 @@ where
             let now = Now::at(self.cluster.settings.timer.now());
             self.membership.poll(&self.cluster, cx, &now);
             self.drains.poll(&mut self.membership.slots, &self.cluster, &now);
+            self.probes.iter_mut().for_each(|probes| probes.poll(&self.cluster, &now));
             self.outliers.iter_mut().for_each(|outliers| outliers.poll(&self.cluster, &now));
             self.cluster.sweep(&now);
             let at = self.acts_at(&now);
@@ -116,6 +124,7 @@ where
         let machines = [
             self.membership.acts_at(now),
             Drains::<K, B>::acts_at(&self.membership.slots),
+            self.probes.as_ref().and_then(Probes::acts_at),
             self.outliers.as_ref().and_then(Outliers::acts_at),
             self.cluster.changes_at(now),
             self.cluster.fails_at(),
