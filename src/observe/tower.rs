@@ -3,8 +3,8 @@
 use super::contain::{contain, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PickEvent,
-    PickVerdict, ProbeEvent, RetryEvent,
+    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
+    PickEvent, PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::PickError;
 use crate::health::OutlierCause;
@@ -61,6 +61,8 @@ struct ObserverHook<O: Observer> {
 struct Told {
     membership: MembershipEvent,
     failing_fast: bool,
+    /// How often panic has begun more than it has ended: whoever makes a transition tells of it, and two may overtake each other.
+    panics: i64,
     closed: bool,
 }
 
@@ -97,6 +99,15 @@ impl<O: Observer> ObserverHook<O> {
         }
     }
 
+    fn panic_mode(&self, event: PanicModeEvent) {
+        let mut told = lock(&self.told);
+        if !told.closed {
+            told.panics += if event.on { 1 } else { -1 };
+            drop(told);
+            contain(|| self.observer.panic_mode(&event));
+        }
+    }
+
     fn close(&self) {
         let told = {
             let mut told = lock(&self.told);
@@ -105,6 +116,7 @@ impl<O: Observer> ObserverHook<O> {
         if !told.closed {
             let event = ClosedEvent::new(&told.membership);
             let event = if told.failing_fast { event.while_failing_fast() } else { event };
+            let event = if told.panics > 0 { event.while_panicking() } else { event };
             contain(|| self.observer.closed(&event));
         }
     }
@@ -156,6 +168,12 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::Probed { endpoint, healthy: false, epoch } => {
                 contain(|| observer.probe(&ProbeEvent::unhealthy(endpoint, epoch)));
             }
+            Event::Panic { on: true, eligible, members } => {
+                self.panic_mode(PanicModeEvent::started(eligible, members));
+            }
+            Event::Panic { on: false, eligible, members } => {
+                self.panic_mode(PanicModeEvent::ended(eligible, members));
+            }
             Event::Membership { revision, members, unbuilt } => {
                 self.membership(MembershipEvent::new(revision, members).with_unbuilt(unbuilt));
             }
@@ -175,6 +193,7 @@ fn refusal(obstacle: &BalancerErrorKind) -> Option<PickEvent<'static>> {
         BalancerErrorKind::Undiscovered => PickEvent::new(PickVerdict::Undiscovered),
         BalancerErrorKind::NoMembers => PickEvent::of(&Err(PickError::Empty)),
         BalancerErrorKind::NoEligible(counts) => PickEvent::of(&Err(PickError::NoEligible(counts))),
+        BalancerErrorKind::PanicRejected(counts) => PickEvent::of(&Err(PickError::PanicRejected(counts))),
         BalancerErrorKind::AtCapacity(counts) => {
             PickEvent::new(PickVerdict::AtCapacity).caused_by(PickError::NoEligible(counts))
         }

@@ -95,6 +95,15 @@ pub enum Event<'a> {
         /// The epoch that the verdict started.
         epoch: u64,
     },
+    /// So few members are healthy that the balancer is in [panic](super::PanicMode), or no longer.
+    Panic {
+        /// Whether it is in panic now.
+        on: bool,
+        /// The number of members that are eligible.
+        eligible: usize,
+        /// The number of members that would be if all were healthy.
+        members: usize,
+    },
     /// A membership took effect, or members of it that have connected or were replaced.
     Membership {
         /// Its revision.

@@ -32,6 +32,9 @@ impl Hook for ToldHealth {
                 let verdict = if healthy { "healthy" } else { "unhealthy" };
                 format!("found {endpoint} {verdict} in epoch {epoch}")
             }
+            Event::Panic { on, eligible, members } => {
+                format!("panic {}: {eligible} of {members}", if on { "begins" } else { "ends" })
+            }
             Event::Contained { what } => format!("contained {what}"),
             _ => return,
         };

@@ -13,6 +13,7 @@ use super::balancer::Balancer;
 use super::cluster::Cluster;
 use super::contain::join;
 use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Probe, Workshop, backoff};
+use super::panic::PanicChoice;
 use super::pool::Member;
 use super::repeating::Repeating;
 use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
@@ -36,6 +37,7 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`probe_config`](Self::probe_config) | every 10 s for at most 5 s; unhealthy after 3 failures in a row, healthy after 2 successes, or the first of all; unknown is eligible | probes that do not work empty no pool |
 /// | [`probing_at_once`](Self::probing_at_once) | 16 members | no burst of probes |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members and outliers a tenth, or one where that is none; one always stays | a pool that fails as a whole goes on |
+/// | [`panic`](Self::panic) | with [probes](Self::probe): below half of the members healthy, requests go to all; else none | nothing caps what probes take out, and a prober that errs should not stop all traffic; circuits and outliers have their caps |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
@@ -67,6 +69,7 @@ pub(super) struct Rest<K, B, S, R> {
     pub(super) probe: Option<Box<Probe<K, B>>>,
     pub(super) probe_config: ActiveHealthConfig,
     pub(super) probing: NonZeroUsize,
+    pub(super) panic: PanicChoice,
     pub(super) budget: BudgetConfig,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
@@ -207,6 +210,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             probe,
             probe_config,
             probing,
+            panic,
             budget,
             attempt_timeout,
             fail_fast,
@@ -230,6 +234,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             attempt_timeout,
             fail_fast,
             drain_deadline,
+            panic: panic.mode(probe.is_some()),
             repeats,
         };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));

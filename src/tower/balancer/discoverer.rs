@@ -9,6 +9,7 @@ use tower_service::Service;
 
 use super::builder::{Builder, Rest};
 use super::driver::Factory;
+use super::panic::PanicChoice;
 use super::repeating::Repeating;
 use super::signals::HealthSettings;
 use crate::core::PeakEwma;
@@ -158,6 +159,7 @@ impl Discoverer {
             probe: None,
             probe_config: ActiveHealthConfig::default().with_fast_start(),
             probing: NonZeroUsize::MIN.saturating_add(15),
+            panic: PanicChoice::Default,
             budget: BudgetConfig::default().with_at_least_one(),
             attempt_timeout: None,
             fail_fast: self.fail_fast,

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::num::NonZeroUsize;
 
 use super::builder::Builder;
+use super::panic::{PanicChoice, PanicMode};
 use crate::discovery::Discovered;
 use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig, ProbeOutcome};
 
@@ -89,7 +90,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     ///
     /// Who is found unhealthy takes no requests, as [`Exclusion::Probe`](crate::core::Exclusion::Probe), until probes find it
     /// healthy, and whoever waits is woken then. No circuit and no ejection ends earlier for it. Probes are
-    /// under no budget.
+    /// under no budget: when they exclude too many, that is [panic](Self::panic).
     ///
     /// # Examples
     ///
@@ -154,6 +155,57 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Sets how many members may be excluded at the same time by circuits and as outliers.
     pub fn exclusions(mut self, budget: BudgetConfig) -> Self {
         self.rest_mut().budget = budget;
+        self
+    }
+
+    /// Sets what happens when too few members are eligible over probes, circuits and outliers together: requests go to all of
+    /// them, or fail at once.
+    ///
+    /// Nobody who drains, is unavailable, or was [excluded](super::Balancer::exclude) by an operator is revived. An attempt at a
+    /// member whose circuit is open is a guest of the circuit, which learns nothing from it; probes and sweeps go on, and so the
+    /// panic ends by itself. [`Event::Panic`](crate::tower::Event::Panic) tells when it begins and ends, and whoever waits is woken by both.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::Backend;
+    /// use poise::discovery::Directory;
+    /// use poise::tower::{Balancer, BalancerErrorKind, PanicMode};
+    /// use std::convert::Infallible;
+    ///
+    /// let mut directory = Directory::new();
+    /// for name in ["a", "b", "c"] {
+    ///     directory.upsert(name, Backend::new(name))?;
+    /// }
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |key, _backend| {
+    ///         let name = *key;
+    ///         tower::service_fn(move |_request: ()| async move { Ok::<_, Infallible>(name) })
+    ///     })
+    ///     .panic(PanicMode::fail_fast())
+    ///     .spawn()?;
+    ///
+    /// balancer.force_open("a")?;
+    /// assert!(balancer.send(()).await.is_ok(), "two of three are enough");
+    /// balancer.force_open("b")?;
+    /// let error = balancer.send(()).await.unwrap_err();
+    /// assert!(matches!(error.kind(), BalancerErrorKind::PanicRejected(counts) if counts.candidates() == 3));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn panic(mut self, mode: PanicMode) -> Self {
+        self.rest_mut().panic = PanicChoice::Given(mode);
+        self
+    }
+
+    /// Goes by health however few members are healthy.
+    pub fn without_panic(mut self) -> Self {
+        self.rest_mut().panic = PanicChoice::Never;
         self
     }
 }

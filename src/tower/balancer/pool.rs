@@ -39,6 +39,13 @@ impl<K, B, S, R, L: LoadTracker> Member<K, B, S, R, L> {
     pub(super) fn is_eligible_slowly(&self, now: &Now) -> bool {
         self.exclusions(now).only(Exclusions::SLOW).is_empty()
     }
+
+    /// Tells whether it would be eligible so if it were healthy, by what excludes it. That nothing is known of it yet is no
+    /// verdict.
+    fn is_fit(&self, exclusions: Exclusions) -> bool {
+        let others = exclusions.only(Exclusions::SLOW).without(Exclusions::HEALTH);
+        others.is_empty() && !self.endpoint.signals().is_awaited()
+    }
 }
 
 impl<K, B, S, R, L: LoadTracker> Candidate for Member<K, B, S, R, L> {
@@ -95,6 +102,8 @@ pub(super) struct Pool<K, B, S, R, L: LoadTracker> {
     pub(super) absent: Box<[Arc<Standing>]>,
     pub(super) prepared: Prepared,
     pub(super) eligibility: Eligibility,
+    /// Who counts when it is asked whether too few are healthy: who would be eligible if it were.
+    pub(super) fit: Eligibility,
     pub(super) table_panics: AtomicUsize,
 }
 
@@ -106,6 +115,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
             absent: Box::default(),
             prepared: Prepared::none(),
             eligibility: Eligibility::new(0, |_| false),
+            fit: Eligibility::new(0, |_| false),
             table_panics: AtomicUsize::new(0),
         }
     }
@@ -156,9 +166,11 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         endpoint.load().seed(&mut others.map(Endpoint::load), now);
     }
 
-    /// Tells whether there is a member that nothing but its limit excludes.
-    pub(super) fn is_short_of_places(&self, now: &Now) -> bool {
-        self.members.iter().any(|member| member.exclusions(now) == Exclusion::Capacity.into())
+    /// Tells whether there is a member that nothing but its limit excludes, or what panic overrides.
+    pub(super) fn is_short_of_places(&self, in_panic: bool, now: &Now) -> bool {
+        let overridden = if in_panic { Exclusions::HEALTH } else { Exclusions::NONE };
+        let mut exclusions = self.members.iter().map(|member| member.exclusions(now).without(overridden));
+        exclusions.any(|exclusions| exclusions == Exclusion::Capacity.into())
     }
 
     /// Looks at a member again after a transition of it, and tells whether it is eligible.
@@ -176,8 +188,10 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
     pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
         let member = &self.members[position];
-        let eligible = member.is_eligible_slowly(now);
-        member.endpoint().note(member.exclusions(now), now);
+        let exclusions = member.exclusions(now);
+        let eligible = exclusions.only(Exclusions::SLOW).is_empty();
+        member.endpoint().note(exclusions, now);
+        self.fit.set(position, member.is_fit(exclusions));
         let news = self.eligibility.set(position, eligible);
         if news {
             self.flip(position, eligible);

@@ -32,6 +32,8 @@ pub struct Report {
     pub last_error: Option<Arc<str>>,
     /// Whether nobody has been eligible for so long that requests fail at once.
     pub failing_fast: bool,
+    /// Whether so few members are healthy that the balancer is in [panic](super::PanicMode).
+    pub panicking: bool,
     /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
     /// spawned on, or when its future is dropped.
     pub driven: bool,
@@ -90,7 +92,7 @@ impl Report {
     pub(super) fn new<K, B, S, R, L>(
         pool: &Pool<K, B, S, R, L>,
         ledger: &Ledger,
-        (failing_fast, driven): (bool, bool),
+        [failing_fast, panicking, driven]: [bool; 3],
         now: &Now,
     ) -> Self
     where
@@ -103,6 +105,7 @@ impl Report {
             updated: ledger.last_update.map(|at: Instant| now.since(at)),
             last_error: ledger.last_error.clone(),
             failing_fast,
+            panicking,
             driven,
             repeats: RepeatReport::default(),
         }
@@ -189,6 +192,9 @@ impl fmt::Display for Report {
         }
         if self.failing_fast {
             f.write_str(", failing fast")?;
+        }
+        if self.panicking {
+            f.write_str(", in panic")?;
         }
         if !self.driven {
             f.write_str(", NOT DRIVEN")?;

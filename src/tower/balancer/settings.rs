@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tower_service::Service;
 
+use super::panic::PanicMode;
 use super::repeats::Repeats;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
@@ -67,5 +68,6 @@ pub(super) struct Settings<M, S, R> {
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
     pub(super) drain_deadline: Duration,
+    pub(super) panic: Option<PanicMode>,
     pub(super) repeats: Option<Repeats<R>>,
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::core::{Changes, Exclusions, Now, Outcome};
 use crate::health::{
     ActiveHealth, ActiveHealthConfig, CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget,
-    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, WindowConfig,
+    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, ProbeState, UnknownPolicy, WindowConfig,
 };
 use crate::sync::{AtomicU64, Ordering};
 
@@ -86,6 +86,13 @@ impl Signals {
         let circuit = self.circuit.as_ref().and_then(|circuit| circuit.changes_at(now));
         let outlier = self.outlying.as_ref().and_then(|outlying| outlying.ejection.changes_at(now));
         circuit.into_iter().chain(outlier).min()
+    }
+
+    /// Tells whether it is excluded until a first probe has answered.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.probed.as_ref().is_some_and(|probed| {
+            probed.state() == ProbeState::Unknown && probed.config().unknown_policy() == UnknownPolicy::Deny
+        })
     }
 
     /// Tells whether the circuit has failed often enough to trip and the budget had no slot for it.
