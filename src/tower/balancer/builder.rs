@@ -38,6 +38,7 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`probing_at_once`](Self::probing_at_once) | 16 members | no burst of probes |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members and outliers a tenth, or one where that is none; one always stays | a pool that fails as a whole goes on |
 /// | [`panic`](Self::panic) | with [probes](Self::probe): below half of the members healthy, requests go to all; else none | nothing caps what probes take out, and a prober that errs should not stop all traffic; circuits and outliers have their caps |
+/// | [`slow_start`](Self::slow_start) | none | a policy by load holds a newcomer back already, as its load is taken for that of the others |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |

@@ -155,6 +155,7 @@ impl Discoverer {
                 circuit: default_circuit(),
                 probes: None,
                 outliers: Some(EjectorConfig::default()),
+                slow_start: None,
             },
             probe: None,
             probe_config: ActiveHealthConfig::default().with_fast_start(),

@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use super::builder::Builder;
 use super::panic::{PanicChoice, PanicMode};
 use crate::discovery::Discovered;
-use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig, ProbeOutcome};
+use crate::health::{
+    ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig, ProbeOutcome, SlowStartConfig,
+};
 
 /// # Health
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
@@ -155,6 +157,52 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Sets how many members may be excluded at the same time by circuits and as outliers.
     pub fn exclusions(mut self, budget: BudgetConfig) -> Self {
         self.rest_mut().budget = budget;
+        self
+    }
+
+    /// Lets members take their share little by little, from when they first serve, and from when they return: by the verdict of
+    /// probes, the closing of their circuit, the end of an ejection or the word of an operator.
+    ///
+    /// It goes through [`ramp`](crate::core::Candidate::ramp), which policies take as a part of the weight. A new allocation
+    /// starts anew.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::Backend;
+    /// use poise::discovery::Directory;
+    /// use poise::health::SlowStartConfig;
+    /// use poise::tower::Balancer;
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// let mut directory = Directory::new();
+    /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |_key, _backend| {
+    ///         tower::service_fn(|request: u32| async move { Ok::<_, Infallible>(request) })
+    ///     })
+    ///     .slow_start(SlowStartConfig::new(Duration::from_secs(10))?)
+    ///     .spawn()?;
+    ///
+    /// tokio::time::sleep(Duration::from_secs(60)).await;
+    /// directory.upsert("b", Backend::new("10.0.0.2:80"))?;
+    /// tokio::time::sleep(Duration::from_secs(5)).await;
+    /// let report = balancer.report();
+    /// let ramp = |name| report.member(name).map(|member| member.ramp);
+    /// assert_eq!(ramp("a"), Some(1.0));
+    /// assert!(ramp("b").is_some_and(|ramp| (0.49..0.51).contains(&ramp)));
+    /// # balancer.send(7).await?;
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn slow_start(mut self, slow_start: SlowStartConfig) -> Self {
+        self.rest_mut().health.slow_start = Some(slow_start);
         self
     }
 

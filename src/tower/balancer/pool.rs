@@ -16,7 +16,7 @@ use crate::sync::{AtomicUsize, Ordering};
 /// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
 ///
 /// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. What an operator says,
-/// circuit and limit are among its exclusions; its status is what the membership says.
+/// the verdicts of health and its limit are among its exclusions; its status is what the membership says.
 pub struct Member<K, B, S, R, L: LoadTracker> {
     discovered: Discovered<K, B>,
     endpoint: Arc<Endpoint<S, R, L>>,
@@ -79,6 +79,10 @@ impl<K, B, S, R, L: LoadTracker> Candidate for Member<K, B, S, R, L> {
 
     fn locality(&self) -> Option<&Locality> {
         self.discovered.locality()
+    }
+
+    fn ramp(&self, now: &Now) -> f32 {
+        self.endpoint.signals().ramp(now)
     }
 
     fn exclusions(&self, now: &Now) -> Exclusions {
@@ -191,6 +195,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         let exclusions = member.exclusions(now);
         let eligible = exclusions.only(Exclusions::SLOW).is_empty();
         member.endpoint().note(exclusions, now);
+        member.endpoint().signals().observe(eligible, now);
         self.fit.set(position, member.is_fit(exclusions));
         let news = self.eligibility.set(position, eligible);
         if news {

@@ -57,6 +57,8 @@ pub struct MemberReport {
     pub since: Duration,
     /// Its weight.
     pub weight: u32,
+    /// The part of its weight that it gets, as it is new or has come back.
+    pub ramp: f32,
     /// Its load, in the unit of its tracker.
     pub load: f64,
     /// The attempts that have started and not ended. An attempt ends with the head of its response, and a body that is still
@@ -149,6 +151,7 @@ impl MemberReport {
             exclusions: member.exclusions(now),
             since: now.since(endpoint.since()),
             weight: member.weight().value(),
+            ramp: member.ramp(now),
             load: member.load().measure(now),
             in_flight,
             picks,
@@ -238,7 +241,7 @@ impl MemberReport {
     fn row(&self) -> [String; COLUMNS] {
         [
             self.endpoint.to_string(),
-            self.weight.to_string(),
+            weight(self.weight, self.ramp),
             load(self.load),
             self.in_flight.to_string(),
             self.picks.to_string(),
@@ -254,6 +257,11 @@ impl MemberReport {
             self.state(),
         ]
     }
+}
+
+/// Writes a weight, and the part of it that is in effect where that is not all.
+fn weight(weight: u32, ramp: f32) -> String {
+    if ramp < 1.0 { format!("{:.0} % of {weight}", f64::from(ramp) * 100.0) } else { weight.to_string() }
 }
 
 fn load(load: f64) -> String {

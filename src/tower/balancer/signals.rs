@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::core::{Changes, Exclusions, Now, Outcome};
+use crate::health::slow_start::Ramp;
 use crate::health::{
     ActiveHealth, ActiveHealthConfig, CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget,
-    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, ProbeState, UnknownPolicy, WindowConfig,
+    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, ProbeState, SlowStartConfig, UnknownPolicy,
+    WindowConfig,
 };
 use crate::sync::{AtomicU64, Ordering};
 
@@ -17,6 +19,7 @@ pub(super) struct HealthSettings {
     /// None when nobody is probed.
     pub(super) probes: Option<ActiveHealthConfig>,
     pub(super) outliers: Option<EjectorConfig>,
+    pub(super) slow_start: Option<SlowStartConfig>,
 }
 
 impl HealthSettings {
@@ -27,6 +30,7 @@ impl HealthSettings {
             circuit: circuit.map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(budget))),
             probed: self.probes.map(|config| Arc::new(ActiveHealth::new(config))),
             outlying: self.outliers.map(|config| Outlying::new(&config, budget)),
+            ramp: self.slow_start.map(Ramp::new),
         }
     }
 }
@@ -36,6 +40,7 @@ pub(super) struct Signals {
     circuit: Option<PassiveHealth>,
     probed: Option<Arc<ActiveHealth>>,
     outlying: Option<Outlying>,
+    ramp: Option<Ramp>,
 }
 
 impl Signals {
@@ -66,6 +71,19 @@ impl Signals {
         let outlier = self.outlying.as_ref().map_or(Exclusions::NONE, |of| of.ejection.exclusions(now));
         let probe = self.probed.as_ref().map_or(Exclusions::NONE, |probed| probed.exclusions(now));
         circuit | outlier | probe
+    }
+
+    /// Takes note of whether the member is eligible, by everything that changes with transitions only.
+    pub(super) fn observe(&self, is_eligible: bool, now: &Now) {
+        if let Some(ramp) = &self.ramp {
+            ramp.observe(is_eligible, now);
+        }
+    }
+
+    /// Returns the part of its weight that the member gets, as it is new or has come back.
+    #[inline]
+    pub(super) fn ramp(&self, now: &Now) -> f32 {
+        self.ramp.as_ref().map_or(1.0, |ramp| ramp.part(now))
     }
 
     /// Asks them to tell `changes` of their transitions.
