@@ -462,7 +462,7 @@ async fn a_thousand_members_that_come_and_go_add_no_series() {
         .spawn()
         .unwrap();
     let before = exported.collect().len();
-    assert_eq!(before, 50, "as documented");
+    assert_eq!(before, 61, "as documented");
     for key in 2..1_002 {
         script.set(key, if key % 3 == 0 { Mode::Fails } else { Mode::Answers });
         members.upsert_with(key, (), Attributes::default()).unwrap();

@@ -39,7 +39,7 @@ pub mod guide;
 mod limit;
 mod outlier;
 mod signal;
-mod slow_start;
+pub(crate) mod slow_start;
 mod window;
 
 pub use self::active::{

@@ -161,19 +161,13 @@ impl Error for SlowStartConfigError {}
 #[derive(Debug)]
 pub struct SlowStart<C> {
     candidate: C,
-    config: SlowStartConfig,
-    is_eligible: AtomicBool,
-    /// When it was last seen to become eligible, as [`Now::nanos`].
-    start: AtomicU64,
+    ramp: Ramp,
 }
 
 impl<C> SlowStart<C> {
-    /// Stands for no start: 292 years from the first instant that this process asked about.
-    const NEVER: u64 = 1 << 63;
-
     /// Wraps a candidate.
     pub fn new(candidate: C, config: SlowStartConfig) -> Self {
-        Self { candidate, config, is_eligible: AtomicBool::new(false), start: AtomicU64::new(Self::NEVER) }
+        Self { candidate, ramp: Ramp::new(config) }
     }
 
     /// Returns the candidate.
@@ -183,7 +177,7 @@ impl<C> SlowStart<C> {
 
     /// Returns the configuration.
     pub const fn config(&self) -> &SlowStartConfig {
-        &self.config
+        &self.ramp.config
     }
 
     /// Unwraps the candidate.
@@ -193,32 +187,14 @@ impl<C> SlowStart<C> {
 
     /// Starts the ramp now, whether or not the candidate is eligible.
     pub fn restart(&self, now: &Now) {
-        // Relaxed, here and below: one number, from which nothing else follows.
-        self.start.store(now.nanos(), Ordering::Relaxed);
+        self.ramp.restart(now);
     }
 }
 
 impl<C: Candidate> SlowStart<C> {
     /// Looks at the candidate, and starts the ramp if it was not eligible the last time and is now.
     pub fn observe(&self, now: &Now) {
-        let is_eligible = self.candidate.is_eligible(now);
-        if is_eligible == self.is_eligible.load(Ordering::Relaxed) {
-            return;
-        }
-        // Of two who see it return, one starts the ramp.
-        if !self.is_eligible.swap(is_eligible, Ordering::Relaxed) && is_eligible {
-            self.restart(now);
-        }
-    }
-
-    fn part(&self, now: &Now) -> f32 {
-        let start = self.start.load(Ordering::Relaxed);
-        if start == Self::NEVER {
-            return 1.0;
-        }
-        // The difference wraps as the numbers do; a clock that went back has not moved yet.
-        let elapsed = u64::try_from(now.nanos().wrapping_sub(start).cast_signed()).unwrap_or(0);
-        self.config.part_after(Duration::from_nanos(elapsed))
+        self.ramp.observe(self.candidate.is_eligible(now), now);
     }
 }
 
@@ -231,6 +207,51 @@ impl<C: Candidate> Candidate for SlowStart<C> {
 
     fn ramp(&self, now: &Now) -> f32 {
         // A product of two parts may be too small to be told from nothing.
-        (self.candidate.ramp(now) * self.part(now)).max(f32::MIN_POSITIVE)
+        (self.candidate.ramp(now) * self.ramp.part(now)).max(f32::MIN_POSITIVE)
+    }
+}
+
+/// Remembers when one member became eligible, for whoever keeps it beside the member.
+#[derive(Debug)]
+pub(crate) struct Ramp {
+    config: SlowStartConfig,
+    is_eligible: AtomicBool,
+    /// When it was last seen to become eligible, as [`Now::nanos`].
+    start: AtomicU64,
+}
+
+impl Ramp {
+    /// Stands for no start: 292 years from the first instant that this process asked about.
+    const NEVER: u64 = 1 << 63;
+
+    pub(crate) fn new(config: SlowStartConfig) -> Self {
+        Self { config, is_eligible: AtomicBool::new(false), start: AtomicU64::new(Self::NEVER) }
+    }
+
+    fn restart(&self, now: &Now) {
+        // Relaxed, here and below: one number, from which nothing else follows.
+        self.start.store(now.nanos(), Ordering::Relaxed);
+    }
+
+    /// Takes note of whether the member is eligible, and starts the ramp if it was not the last time and is now.
+    pub(crate) fn observe(&self, is_eligible: bool, now: &Now) {
+        if is_eligible == self.is_eligible.load(Ordering::Relaxed) {
+            return;
+        }
+        // Of two who see it return, one starts the ramp.
+        if !self.is_eligible.swap(is_eligible, Ordering::Relaxed) && is_eligible {
+            self.restart(now);
+        }
+    }
+
+    /// Returns the part of its weight that the member gets now.
+    pub(crate) fn part(&self, now: &Now) -> f32 {
+        let start = self.start.load(Ordering::Relaxed);
+        if start == Self::NEVER {
+            return 1.0;
+        }
+        // The difference wraps as the numbers do; a clock that went back has not moved yet.
+        let elapsed = u64::try_from(now.nanos().wrapping_sub(start).cast_signed()).unwrap_or(0);
+        self.config.part_after(Duration::from_nanos(elapsed))
     }
 }

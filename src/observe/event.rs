@@ -282,18 +282,26 @@ pub struct ClosedEvent {
     pub unbuilt: usize,
     /// Whether requests failed at once.
     pub failing_fast: bool,
+    /// Whether it was in panic.
+    pub panicking: bool,
 }
 
 impl ClosedEvent {
     /// Tells that a balancer ended while `last` was in effect.
     #[must_use]
     pub const fn new(last: &MembershipEvent) -> Self {
-        Self { members: last.members, unbuilt: last.unbuilt, failing_fast: false }
+        Self { members: last.members, unbuilt: last.unbuilt, failing_fast: false, panicking: false }
     }
 
     /// Says that requests failed at once.
     #[must_use]
     pub const fn while_failing_fast(self) -> Self {
         Self { failing_fast: true, ..self }
+    }
+
+    /// Says that it was in panic.
+    #[must_use]
+    pub const fn while_panicking(self) -> Self {
+        Self { panicking: true, ..self }
     }
 }

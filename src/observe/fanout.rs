@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contain::{contain, contain_scope};
 use super::{
     AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
-    PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
+    OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::AttemptScope;
 use crate::core::nested_scope::nest;
@@ -90,6 +90,18 @@ impl Observer for Fanout {
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
         self.each(|observer| observer.circuit(event));
+    }
+
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        self.each(|observer| observer.outlier(event));
+    }
+
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        self.each(|observer| observer.probe(event));
+    }
+
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        self.each(|observer| observer.panic_mode(event));
     }
 
     fn membership(&self, event: &MembershipEvent) {

@@ -1,6 +1,6 @@
 //! The names of dimensions, as exporters want them.
 
-use super::PickVerdict;
+use super::{OutlierChange, OutlierReason, PickVerdict};
 use crate::core::{Exclusion, Outcome, Phase};
 
 /// One of each kind of outcome; see [`outcome_kind`].
@@ -63,5 +63,20 @@ pub(super) const fn verdict(verdict: PickVerdict) -> &'static str {
         PickVerdict::PanicRejected => "panic_rejected",
         PickVerdict::InvalidSelection => "invalid_selection",
         PickVerdict::Closed => "closed",
+    }
+}
+
+pub(super) const fn outlier_change(change: OutlierChange) -> &'static str {
+    match change {
+        OutlierChange::Ejected => "ejected",
+        OutlierChange::Withheld => "withheld",
+        OutlierChange::Returned => "returned",
+    }
+}
+
+pub(super) const fn outlier_reason(reason: OutlierReason) -> &'static str {
+    match reason {
+        OutlierReason::SuccessRate => "success_rate",
+        OutlierReason::FailurePercentage => "failure_percentage",
     }
 }

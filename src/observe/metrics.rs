@@ -8,7 +8,8 @@ use super::labels::{self, OUTCOMES, outcome_kind};
 use super::names;
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, RetryEvent,
+    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
+    PickEvent, PickVerdict, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::{Exclusion, ExclusionCounts, Phase};
 
@@ -55,6 +56,12 @@ pub struct MetricsObserver {
     hedges_won: Counter,
     circuits_opened: Counter,
     circuits_closed: Counter,
+    outliers: [[Counter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
+    found_healthy: Counter,
+    found_unhealthy: Counter,
+    panic_on: Counter,
+    panic_off: Counter,
+    in_panic: Gauge,
     memberships: Counter,
     built: Gauge,
     unbuilt: Gauge,
@@ -88,6 +95,17 @@ impl MetricsObserver {
             hedges_won: counter!(names::HEDGES, "result" => "won"),
             circuits_opened: counter!(names::CIRCUIT_TRANSITIONS, "to" => "open"),
             circuits_closed: counter!(names::CIRCUIT_TRANSITIONS, "to" => "closed"),
+            outliers: OutlierChange::ALL.map(|change| {
+                OutlierReason::ALL.map(|reason| {
+                    let (to, reason) = (labels::outlier_change(change), labels::outlier_reason(reason));
+                    counter!(names::OUTLIER_TRANSITIONS, "to" => to, "reason" => reason)
+                })
+            }),
+            found_healthy: counter!(names::PROBE_VERDICTS, "to" => "healthy"),
+            found_unhealthy: counter!(names::PROBE_VERDICTS, "to" => "unhealthy"),
+            panic_on: counter!(names::PANIC_TRANSITIONS, "to" => "on"),
+            panic_off: counter!(names::PANIC_TRANSITIONS, "to" => "off"),
+            in_panic: gauge!(names::IN_PANIC),
             memberships: counter!(names::MEMBERSHIPS),
             built: gauge!(names::MEMBERS, "state" => "built"),
             unbuilt: gauge!(names::MEMBERS, "state" => "unbuilt"),
@@ -137,6 +155,24 @@ impl Observer for MetricsObserver {
         }
     }
 
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        self.outliers[event.change as usize][event.reason as usize].increment(1);
+    }
+
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        if event.healthy { &self.found_healthy } else { &self.found_unhealthy }.increment(1);
+    }
+
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        if event.on {
+            self.panic_on.increment(1);
+            self.in_panic.increment(1);
+        } else {
+            self.panic_off.increment(1);
+            self.in_panic.decrement(1);
+        }
+    }
+
     fn membership(&self, event: &MembershipEvent) {
         self.memberships.increment(1);
         self.built.increment(event.members as f64 - event.members_before as f64);
@@ -162,6 +198,9 @@ impl Observer for MetricsObserver {
         self.unbuilt.decrement(event.unbuilt as f64);
         if event.failing_fast {
             self.failing_fast.decrement(1);
+        }
+        if event.panicking {
+            self.in_panic.decrement(1);
         }
     }
 }
@@ -190,6 +229,12 @@ pub fn describe_metrics() {
         (names::RETRIES, "requests that were to be tried again"),
         (names::HEDGES, "requests that were to be sent to a second endpoint"),
         (names::CIRCUIT_TRANSITIONS, "circuits that opened or closed"),
+        (
+            names::OUTLIER_TRANSITIONS,
+            "members that were ejected as outliers, that were to be, or that returned",
+        ),
+        (names::PROBE_VERDICTS, "endpoints that probes found healthy or unhealthy"),
+        (names::PANIC_TRANSITIONS, "how often too few members began to be healthy or ceased to"),
         (names::MEMBERSHIPS, "memberships that took effect"),
         (names::FAIL_FAST_TRANSITIONS, "how often requests began to fail at once or ceased to"),
         (names::PANICS, "panics in code of the user that were contained"),
@@ -199,5 +244,6 @@ pub fn describe_metrics() {
     }
     describe_histogram!(names::ATTEMPT_DURATION, Unit::Seconds, "how long attempts took");
     describe_gauge!(names::MEMBERS, Unit::Count, "members of all balancers");
+    describe_gauge!(names::IN_PANIC, Unit::Count, "balancers of whose members too few are healthy");
     describe_gauge!(names::FAILING_FAST, Unit::Count, "balancers that let requests fail at once");
 }

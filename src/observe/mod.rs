@@ -24,6 +24,7 @@ mod attempt;
 mod contain;
 mod event;
 mod fanout;
+mod health;
 mod labels;
 mod latency;
 #[cfg(feature = "metrics")]
@@ -46,6 +47,7 @@ pub use self::event::{
     MembershipEvent, PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
 };
 pub use self::fanout::Fanout;
+pub use self::health::{OutlierChange, OutlierEvent, OutlierReason, PanicModeEvent, ProbeEvent};
 #[cfg(feature = "metrics")]
 pub use self::metrics::{MetricsObserver, describe_metrics};
 pub use self::observer::{Noop, Observer};

@@ -1,6 +1,6 @@
 //! The names of the metrics, as the facade knows them.
 //!
-//! Labels take a fixed, small number of values each; there are 50 series in all, whatever the members and the traffic.
+//! Labels take a fixed, small number of values each; there are 61 series in all, whatever the members and the traffic.
 
 /// Counts attempts that ended.
 ///
@@ -41,6 +41,24 @@ pub const HEDGES: &str = "poise.hedges";
 ///
 /// Label: `to` (`open`, `closed`).
 pub const CIRCUIT_TRANSITIONS: &str = "poise.circuit.transitions";
+
+/// Counts members that were ejected as outliers, that the budget had stay, and that returned.
+///
+/// Labels: `to` (`ejected`, `withheld`, `returned`), `reason` (`success_rate`, `failure_percentage`).
+pub const OUTLIER_TRANSITIONS: &str = "poise.outlier.transitions";
+
+/// Counts endpoints that probes found healthy or unhealthy and that were not known to be before.
+///
+/// Label: `to` (`healthy`, `unhealthy`).
+pub const PROBE_VERDICTS: &str = "poise.probe.verdicts";
+
+/// Counts how often too few members began to be healthy, or ceased to.
+///
+/// Label: `to` (`on`, `off`).
+pub const PANIC_TRANSITIONS: &str = "poise.panic.transitions";
+
+/// Shows how many balancers are in panic now.
+pub const IN_PANIC: &str = "poise.balancers.in_panic";
 
 /// Counts memberships that took effect.
 pub const MEMBERSHIPS: &str = "poise.memberships";

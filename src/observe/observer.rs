@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, PanicEvent,
-    PickEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, OutlierEvent,
+    PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::AttemptScope;
 
@@ -77,6 +77,21 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
+    /// Hears that a member was ejected as an outlier, was to be, or returned.
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        let _ = event;
+    }
+
+    /// Hears that active probes have changed their verdict on an endpoint.
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        let _ = event;
+    }
+
+    /// Hears that too few members are healthy from now on, or no longer.
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        let _ = event;
+    }
+
     /// Hears that a membership took effect.
     fn membership(&self, event: &MembershipEvent) {
         let _ = event;
@@ -137,6 +152,18 @@ macro_rules! delegate_observer {
 
             fn circuit(&self, event: &CircuitEvent<'_>) {
                 (**self).circuit(event);
+            }
+
+            fn outlier(&self, event: &OutlierEvent<'_>) {
+                (**self).outlier(event);
+            }
+
+            fn probe(&self, event: &ProbeEvent<'_>) {
+                (**self).probe(event);
+            }
+
+            fn panic_mode(&self, event: &PanicModeEvent) {
+                (**self).panic_mode(event);
             }
 
             fn membership(&self, event: &MembershipEvent) {

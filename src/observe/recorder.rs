@@ -7,7 +7,8 @@ use super::labels::{OUTCOMES, outcome_kind};
 use super::latency::Latencies;
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent,
-    Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, RecorderSnapshot, RetryEvent,
+    Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict,
+    ProbeEvent, ReadinessEvent, RecorderSnapshot, RetryEvent,
 };
 use crate::core::striped::StripedCounter;
 use crate::core::{Exclusion, ExclusionCounts, Outcome, Phase};
@@ -59,6 +60,11 @@ struct Counters {
     hedges_won: StripedCounter,
     trips: StripedCounter,
     recoveries: StripedCounter,
+    outliers: [[StripedCounter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
+    found_healthy: StripedCounter,
+    found_unhealthy: StripedCounter,
+    panic_started: StripedCounter,
+    panic_ended: StripedCounter,
     memberships: StripedCounter,
     fail_fast_started: StripedCounter,
     fail_fast_ended: StripedCounter,
@@ -89,6 +95,11 @@ impl Recorder {
             hedges_won: counters.hedges_won.sum(),
             trips: counters.trips.sum(),
             recoveries: counters.recoveries.sum(),
+            outliers: counters.outliers.each_ref().map(|change| change.each_ref().map(StripedCounter::sum)),
+            found_healthy: counters.found_healthy.sum(),
+            found_unhealthy: counters.found_unhealthy.sum(),
+            panic_started: counters.panic_started.sum(),
+            panic_ended: counters.panic_ended.sum(),
             memberships: counters.memberships.sum(),
             fail_fast_started: counters.fail_fast_started.sum(),
             fail_fast_ended: counters.fail_fast_ended.sum(),
@@ -113,6 +124,11 @@ impl Counters {
             hedges_won: StripedCounter::new(),
             trips: StripedCounter::new(),
             recoveries: StripedCounter::new(),
+            outliers: std::array::from_fn(|_| std::array::from_fn(counter)),
+            found_healthy: StripedCounter::new(),
+            found_unhealthy: StripedCounter::new(),
+            panic_started: StripedCounter::new(),
+            panic_ended: StripedCounter::new(),
             memberships: StripedCounter::new(),
             fail_fast_started: StripedCounter::new(),
             fail_fast_ended: StripedCounter::new(),
@@ -160,6 +176,20 @@ impl Observer for Recorder {
             CircuitChange::Tripped => self.counters.trips.add(1),
             CircuitChange::Recovered => self.counters.recoveries.add(1),
         }
+    }
+
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        self.counters.outliers[event.change as usize][event.reason as usize].add(1);
+    }
+
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        let counters = &self.counters;
+        if event.healthy { &counters.found_healthy } else { &counters.found_unhealthy }.add(1);
+    }
+
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        let counters = &self.counters;
+        if event.on { &counters.panic_started } else { &counters.panic_ended }.add(1);
     }
 
     fn membership(&self, _: &MembershipEvent) {

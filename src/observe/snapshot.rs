@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::PickVerdict;
 use super::labels::{self, OUTCOMES, outcome_kind};
+use super::{OutlierChange, OutlierReason, PickVerdict};
 use crate::core::histogram::quantile;
 use crate::core::{Exclusion, Outcome, Phase};
 
@@ -24,6 +24,11 @@ pub struct RecorderSnapshot {
     pub(super) hedges_won: u64,
     pub(super) trips: u64,
     pub(super) recoveries: u64,
+    pub(super) outliers: [[u64; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
+    pub(super) found_healthy: u64,
+    pub(super) found_unhealthy: u64,
+    pub(super) panic_started: u64,
+    pub(super) panic_ended: u64,
     pub(super) memberships: u64,
     pub(super) fail_fast_started: u64,
     pub(super) fail_fast_ended: u64,
@@ -104,6 +109,36 @@ impl RecorderSnapshot {
         self.recoveries
     }
 
+    /// Returns how often this happened to a member that stood out by that.
+    #[must_use]
+    pub fn outliers(&self, change: OutlierChange, reason: OutlierReason) -> u64 {
+        self.outliers[change as usize][reason as usize]
+    }
+
+    /// Returns how often probes found an endpoint healthy that was not known to be before.
+    #[must_use]
+    pub fn found_healthy(&self) -> u64 {
+        self.found_healthy
+    }
+
+    /// Returns how often probes found an endpoint unhealthy that was not known to be before.
+    #[must_use]
+    pub fn found_unhealthy(&self) -> u64 {
+        self.found_unhealthy
+    }
+
+    /// Returns how often too few members began to be healthy.
+    #[must_use]
+    pub fn panic_started(&self) -> u64 {
+        self.panic_started
+    }
+
+    /// Returns how often enough members were healthy again.
+    #[must_use]
+    pub fn panic_ended(&self) -> u64 {
+        self.panic_ended
+    }
+
     /// Returns how many memberships took effect.
     #[must_use]
     pub fn memberships(&self) -> u64 {
@@ -150,6 +185,12 @@ impl RecorderSnapshot {
         let exclusions = Exclusion::ALL
             .into_iter()
             .map(|reason| ("exclusions", labels::exclusion(reason), "", self.exclusions(reason)));
+        let outliers = OutlierChange::ALL.into_iter().flat_map(move |change| {
+            OutlierReason::ALL.into_iter().map(move |reason| {
+                let count = self.outliers(change, reason);
+                ("outliers", labels::outlier_change(change), labels::outlier_reason(reason), count)
+            })
+        });
         let others = [
             ("readiness failures", "", "", self.readiness_failures),
             ("retries", "granted", "", self.retries),
@@ -159,12 +200,16 @@ impl RecorderSnapshot {
             ("hedges", "won", "", self.hedges_won),
             ("circuits", "tripped", "", self.trips),
             ("circuits", "recovered", "", self.recoveries),
+            ("probes", "found healthy", "", self.found_healthy),
+            ("probes", "found unhealthy", "", self.found_unhealthy),
+            ("panic", "started", "", self.panic_started),
+            ("panic", "ended", "", self.panic_ended),
             ("memberships", "", "", self.memberships),
             ("fail fast", "started", "", self.fail_fast_started),
             ("fail fast", "ended", "", self.fail_fast_ended),
             ("contained panics", "", "", self.panics),
         ];
-        attempts.chain(picks).chain(exclusions).chain(others)
+        attempts.chain(picks).chain(exclusions).chain(outliers).chain(others)
     }
 }
 

@@ -3,9 +3,11 @@
 use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
+    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
+    PickEvent, PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, PickError};
+use crate::health::OutlierCause;
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -59,12 +61,22 @@ struct ObserverHook<O: Observer> {
 struct Told {
     membership: MembershipEvent,
     failing_fast: bool,
+    /// How often panic has begun more than it has ended: whoever makes a transition tells of it, and two may overtake each other.
+    panics: i64,
     closed: bool,
 }
 
 impl<O: Observer> ObserverHook<O> {
     fn pick(&self, event: &PickEvent<'_>) {
         contain(|| self.observer.pick(event));
+    }
+
+    fn outlier(&self, endpoint: &str, change: OutlierChange, cause: OutlierCause, epoch: u64) {
+        let reason = match cause {
+            OutlierCause::SuccessRate => OutlierReason::SuccessRate,
+            OutlierCause::FailurePercentage => OutlierReason::FailurePercentage,
+        };
+        contain(|| self.observer.outlier(&OutlierEvent::new(endpoint, change, reason, epoch)));
     }
 
     fn membership(&self, event: MembershipEvent) {
@@ -87,6 +99,15 @@ impl<O: Observer> ObserverHook<O> {
         }
     }
 
+    fn panic_mode(&self, event: PanicModeEvent) {
+        let mut told = lock(&self.told);
+        if !told.closed {
+            told.panics += if event.on { 1 } else { -1 };
+            drop(told);
+            contain(|| self.observer.panic_mode(&event));
+        }
+    }
+
     fn close(&self) {
         let told = {
             let mut told = lock(&self.told);
@@ -95,6 +116,7 @@ impl<O: Observer> ObserverHook<O> {
         if !told.closed {
             let event = ClosedEvent::new(&told.membership);
             let event = if told.failing_fast { event.while_failing_fast() } else { event };
+            let event = if told.panics > 0 { event.while_panicking() } else { event };
             contain(|| self.observer.closed(&event));
         }
     }
@@ -131,6 +153,27 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::Recovered { endpoint } => {
                 contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Recovered)));
             }
+            Event::Ejected { endpoint, cause, epoch, .. } => {
+                self.outlier(endpoint, OutlierChange::Ejected, cause, epoch);
+            }
+            Event::Withheld { endpoint, cause, epoch } => {
+                self.outlier(endpoint, OutlierChange::Withheld, cause, epoch);
+            }
+            Event::Returned { endpoint, cause, epoch } => {
+                self.outlier(endpoint, OutlierChange::Returned, cause, epoch);
+            }
+            Event::Probed { endpoint, healthy: true, epoch } => {
+                contain(|| observer.probe(&ProbeEvent::healthy(endpoint, epoch)));
+            }
+            Event::Probed { endpoint, healthy: false, epoch } => {
+                contain(|| observer.probe(&ProbeEvent::unhealthy(endpoint, epoch)));
+            }
+            Event::Panic { on: true, eligible, members } => {
+                self.panic_mode(PanicModeEvent::started(eligible, members));
+            }
+            Event::Panic { on: false, eligible, members } => {
+                self.panic_mode(PanicModeEvent::ended(eligible, members));
+            }
             Event::Membership { revision, members, unbuilt } => {
                 self.membership(MembershipEvent::new(revision, members).with_unbuilt(unbuilt));
             }
@@ -158,6 +201,7 @@ fn refusal(obstacle: &BalancerErrorKind) -> Option<PickEvent<'static>> {
         BalancerErrorKind::Undiscovered => PickEvent::new(PickVerdict::Undiscovered),
         BalancerErrorKind::NoMembers => PickEvent::of(&Err(PickError::Empty)),
         BalancerErrorKind::NoEligible(counts) => PickEvent::of(&Err(PickError::NoEligible(counts))),
+        BalancerErrorKind::PanicRejected(counts) => PickEvent::of(&Err(PickError::PanicRejected(counts))),
         BalancerErrorKind::AtCapacity(counts) => {
             PickEvent::new(PickVerdict::AtCapacity).caused_by(PickError::NoEligible(counts))
         }

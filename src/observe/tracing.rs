@@ -9,7 +9,8 @@ use ::tracing::{Span, debug, info, info_span, trace, warn};
 use super::labels;
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, PanicEvent, PickEvent, RetryEvent,
+    MembershipEvent, Observer, OutlierChange, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent,
+    ProbeEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, ExclusionCounts};
 
@@ -19,6 +20,12 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// |---|---|---|
 /// | circuit opened | warn | `network.peer.address` |
 /// | circuit closed | info | `network.peer.address` |
+/// | member was ejected as an outlier, or the budget had it stay | warn | `network.peer.address`, `reason`, `epoch` |
+/// | ejected member returned | info | `network.peer.address`, `reason`, `epoch` |
+/// | probes found an endpoint unhealthy | warn | `network.peer.address`, `epoch` |
+/// | probes found an endpoint healthy | info | `network.peer.address`, `epoch` |
+/// | too few members are healthy | warn | `eligible`, `members` |
+/// | enough members are healthy again | info | `eligible`, `members` |
 /// | membership took effect | info | `revision`, `members`, `unbuilt` |
 /// | requests fail at once | warn | |
 /// | requests no longer fail at once | info | |
@@ -206,6 +213,53 @@ impl Observer for TracingObserver {
             CircuitChange::Recovered => {
                 info!(target: TARGET, { network.peer.address = event.endpoint }, "a circuit closed");
             }
+        }
+    }
+
+    fn outlier(&self, event: &OutlierEvent<'_>) {
+        let (reason, epoch) = (labels::outlier_reason(event.reason), event.epoch);
+        match event.change {
+            OutlierChange::Ejected => warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a member was ejected"
+            ),
+            OutlierChange::Withheld => warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a member was not ejected: the budget is spent"
+            ),
+            OutlierChange::Returned => info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "an ejected member returned"
+            ),
+        }
+    }
+
+    fn probe(&self, event: &ProbeEvent<'_>) {
+        let epoch = event.epoch;
+        if event.healthy {
+            info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, epoch },
+                "probes found an endpoint healthy"
+            );
+        } else {
+            warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, epoch },
+                "probes found an endpoint unhealthy"
+            );
+        }
+    }
+
+    fn panic_mode(&self, event: &PanicModeEvent) {
+        let (eligible, members) = (event.eligible, event.members);
+        if event.on {
+            warn!(target: TARGET, eligible, members, "too few members are healthy");
+        } else {
+            info!(target: TARGET, eligible, members, "enough members are healthy again");
         }
     }
 

@@ -1,10 +1,11 @@
 //! What happened to an attempt.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{BalancerErrorKind, OperatorVerb};
 use crate::core::{AttemptScope, Outcome, Phase};
+use crate::health::OutlierCause;
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +56,53 @@ pub enum Event<'a> {
     Recovered {
         /// The name of the endpoint.
         endpoint: &'a str,
+    },
+    /// A member fared worse than the others, and takes no requests for a time.
+    Ejected {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it stood out by.
+        cause: OutlierCause,
+        /// The epoch of its ejection that this started.
+        epoch: u64,
+        /// When it returns; none is never.
+        until: Option<Instant>,
+    },
+    /// A member fared worse than the others, but the [budget](super::Builder::exclusions) has it stay. The next sweep asks again.
+    Withheld {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it stood out by.
+        cause: OutlierCause,
+        /// The epoch of its ejection, which goes on.
+        epoch: u64,
+    },
+    /// The time of a member that was ejected is over.
+    Returned {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What it was ejected for.
+        cause: OutlierCause,
+        /// The epoch of its ejection that this started.
+        epoch: u64,
+    },
+    /// Active probes have changed their verdict on a member.
+    Probed {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// Whether they found it healthy.
+        healthy: bool,
+        /// The epoch that the verdict started.
+        epoch: u64,
+    },
+    /// So few members are healthy that the balancer is in [panic](super::PanicMode), or no longer.
+    Panic {
+        /// Whether it is in panic now.
+        on: bool,
+        /// The number of members that are eligible.
+        eligible: usize,
+        /// The number of members that would be if all were healthy.
+        members: usize,
     },
     /// A membership took effect, or members of it that have connected or were replaced.
     Membership {

@@ -14,6 +14,8 @@ pub enum BalancerErrorKind {
     NoMembers,
     /// There are members, and each is excluded.
     NoEligible(ExclusionCounts),
+    /// Too few members are healthy, and requests were to [fail](super::PanicPolicy::FailFast) then.
+    PanicRejected(ExclusionCounts),
     /// Every member that could serve is at its limit of concurrent work.
     AtCapacity(ExclusionCounts),
     /// The policy cannot choose among these members.
@@ -34,6 +36,7 @@ impl fmt::Display for BalancerErrorKind {
             Self::Undiscovered => f.write_str("the members are not known yet"),
             Self::NoMembers => f.write_str("there are no members"),
             Self::NoEligible(counts) => write!(f, "no member is eligible ({counts})"),
+            Self::PanicRejected(counts) => write!(f, "too few members are healthy ({counts})"),
             Self::AtCapacity(counts) => write!(f, "every eligible member is at capacity ({counts})"),
             Self::Policy(error) => write!(f, "the policy cannot choose: {error}"),
             Self::InvalidSelection(error) => error.fmt(f),

@@ -178,7 +178,8 @@ pub use self::balance::{Balance, BalanceError, BalanceFuture, Endpoint, IgnoreFa
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
     Balancer, BuildError, Builder, Discoverer, Driver, GuardedBalancer, GuardedFuture, Member, MemberReport,
-    OperatorVerb, RepeatReport, Report, ResponseFuture, Shutdown, UnknownMember,
+    OperatorVerb, PanicMode, PanicModeError, PanicPolicy, RepeatReport, Report, ResponseFuture, Shutdown,
+    UnknownMember,
 };
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::completion::ResponseGuard;

@@ -1,4 +1,5 @@
 //! Counts what the process allocates.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::alloc::System;
 

@@ -5,13 +5,14 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use poise::core::{Backend, PeakEwma};
+use poise::core::{Backend, PeakEwma, StableHasher};
 use poise::discovery::{Change, Directory};
 use poise::tower::{Balancer, Builder, Member, NoContext, Report};
 use tower::Service;
@@ -25,12 +26,35 @@ pub(crate) enum Manner {
     AnswersBadly(Duration),
     /// Fails after this time.
     Fails(Duration),
+    /// Fails one request in so many, in turn, and answers the others well, at once.
+    FailsOneIn(u64),
+    /// Fails so many of a hundred requests by chance, and answers the others well, at once.
+    FailsAtRandom {
+        percent: u64,
+        seed: u64,
+    },
     /// Never answers.
     Hangs,
     PanicsInClone,
     PanicsInReadiness,
     PanicsInCall,
     PanicsInFuture,
+}
+
+impl Manner {
+    /// Says what it does with the request of this number.
+    fn at(self, name: &str, number: u64) -> Self {
+        let fails = match self {
+            Self::FailsOneIn(requests) => number % requests == 0,
+            Self::FailsAtRandom { percent, seed } => {
+                let mut hasher = StableHasher::with_seed(seed);
+                (name, number).hash(&mut hasher);
+                hasher.finish() % 100 < percent
+            }
+            other => return other,
+        };
+        if fails { Self::Fails(Duration::ZERO) } else { Self::Answers(Duration::ZERO) }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -94,7 +118,8 @@ impl Service<u64> for Endpoint {
 
     fn call(&mut self, _: u64) -> Self::Future {
         let (by, manner) = (self.name, self.manner());
-        self.script.calls.fetch_add(1, Ordering::Relaxed);
+        let number = self.script.calls.fetch_add(1, Ordering::Relaxed);
+        let manner = manner.at(by, number);
         assert!(!matches!(manner, Manner::PanicsInCall), "told to panic");
         Box::pin(async move {
             match manner {
@@ -142,6 +167,11 @@ impl Cast {
     /// Adds a member.
     pub(crate) fn add(&mut self, name: &'static str, manner: Manner) {
         self.scripts.lock().unwrap().push((name, Script::new(manner)));
+        self.directory.upsert(name, Backend::new(name)).unwrap();
+    }
+
+    /// Gives a member a new allocation, whose service does as the old one.
+    pub(crate) fn replace(&mut self, name: &'static str) {
         self.directory.upsert(name, Backend::new(name)).unwrap();
     }
 

@@ -50,6 +50,8 @@ pub struct Ejection {
 struct Ledger {
     /// How often it was ejected of late.
     repeats: u32,
+    /// How often it was ejected.
+    ejections: u64,
     /// Of the ejection that is going on.
     record: Option<Record>,
     /// Held while it is out.
@@ -134,6 +136,12 @@ impl Ejection {
         lock(&self.ledger).repeats
     }
 
+    /// Returns how often the member was ejected since this was made; what was forced does not count.
+    #[must_use]
+    pub fn ejections(&self) -> u64 {
+        lock(&self.ledger).ejections
+    }
+
     /// Notes that the member was there in a turn of the ejector.
     pub(super) fn attend(&self, turn: u64) {
         self.turn.store(turn, Ordering::Relaxed);
@@ -158,6 +166,7 @@ impl Ejection {
             let Some(slot) = self.budget.try_take(BudgetKind::Outlier) else { return Verdict::Withheld };
             ledger.slot = Some(slot);
             ledger.repeats = config.one_more(ledger.repeats);
+            ledger.ejections = ledger.ejections.saturating_add(1);
             let until = self.term.eject(config.ejection_after(ledger.repeats), now);
             let epoch = self.term.epoch();
             let record = Record { cause, since: now.instant(), until, epoch, repeats: ledger.repeats };

@@ -5,9 +5,10 @@ use std::sync::{Arc, Weak};
 use super::cluster::Cluster;
 use super::contain::tell;
 use super::endpoint::{Admitted, Attempt, Endpoint};
+use super::panic::PanicPolicy;
 use super::pool::{Member, Pool};
 use crate::core::{
-    Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError,
+    Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError, View,
 };
 use crate::sync::lock;
 use crate::tower::{BalancerErrorKind, Event};
@@ -76,6 +77,11 @@ where
         // Each round avoids one member more than the one before, so there are at most as many as there are members.
         loop {
             let view = pool.view(&attempted, &now);
+            let view = match self.panic() {
+                None => view,
+                Some(PanicPolicy::Route) => view.in_panic(),
+                Some(PanicPolicy::FailFast) => return Err(self.rejection(&pool, &view, &now)),
+            };
             let selection = self
                 .settings
                 .picker
@@ -98,6 +104,20 @@ where
             };
             places_lost |= lost.contains(Exclusion::Capacity);
             attempted.insert(selection.index());
+        }
+    }
+
+    /// Says why nobody is to be picked in panic.
+    #[cold]
+    fn rejection(
+        &self,
+        pool: &Pool<K, B, S, R, L>,
+        view: &View<'_, Member<K, B, S, R, L>>,
+        now: &Now,
+    ) -> BalancerErrorKind {
+        match view.refuse() {
+            PickError::NoEligible(counts) if !self.is_closed() => BalancerErrorKind::PanicRejected(counts),
+            error => self.obstacle(pool, error, false, now),
         }
     }
 
@@ -125,7 +145,9 @@ where
                 }
             },
             PickError::NoEligible(counts)
-                if places_lost || counts.of(Exclusion::Capacity) > 0 && pool.is_short_of_places(now) =>
+                if places_lost
+                    || counts.of(Exclusion::Capacity) > 0
+                        && pool.is_short_of_places(self.panic().is_some(), now) =>
             {
                 BalancerErrorKind::AtCapacity(counts)
             }

@@ -12,13 +12,15 @@ use tower_service::Service;
 use super::balancer::Balancer;
 use super::cluster::Cluster;
 use super::contain::join;
-use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Workshop, backoff};
+use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Probe, Workshop, backoff};
+use super::panic::PanicChoice;
 use super::pool::Member;
 use super::repeating::Repeating;
 use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
+use super::signals::HealthSettings;
 use crate::core::{LoadMetric, LoadTracker, Outcome, Policy};
 use crate::discovery::SnapshotReader;
-use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
+use crate::health::{ActiveHealthConfig, BudgetConfig, ExclusionBudget};
 use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 
 /// Configures a [`Balancer`].
@@ -30,7 +32,13 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`key`](Self::key) | none | only the user knows which requests belong together |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
-/// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
+/// | [`outliers`](Self::outliers) | compared every 10 s; whoever is 1.9 deviations and 10 points below the others in the share of successes is left out for 30 s, more each time | finds what fails now and then, which no circuit does |
+/// | [`probe`](Self::probe) | none | only the user knows what to ask |
+/// | [`probe_config`](Self::probe_config) | every 10 s for at most 5 s; unhealthy after 3 failures in a row, healthy after 2 successes, or the first of all; unknown is eligible | probes that do not work empty no pool |
+/// | [`probing_at_once`](Self::probing_at_once) | 16 members | no burst of probes |
+/// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members and outliers a tenth, or one where that is none; one always stays | a pool that fails as a whole goes on |
+/// | [`panic`](Self::panic) | with [probes](Self::probe): below half of the members healthy, requests go to all; else none | nothing caps what probes take out, and a prober that errs should not stop all traffic; circuits and outliers have their caps |
+/// | [`slow_start`](Self::slow_start) | none | a policy by load holds a newcomer back already, as its load is taken for that of the others |
 /// | [`fail_fast`](Self::fail_fast) | 3 s | bridges a restart, and does not pile up requests |
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
@@ -64,7 +72,11 @@ pub(super) struct Rest<K, B, S, R> {
     pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
     pub(super) timer: Option<Arc<dyn AnyTimer>>,
     pub(super) hooks: Vec<Arc<dyn Hook>>,
-    pub(super) circuit: Option<CircuitConfig>,
+    pub(super) health: HealthSettings,
+    pub(super) probe: Option<Box<Probe<K, B>>>,
+    pub(super) probe_config: ActiveHealthConfig,
+    pub(super) probing: NonZeroUsize,
+    pub(super) panic: PanicChoice,
     pub(super) budget: BudgetConfig,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
@@ -148,24 +160,6 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self
     }
 
-    /// Sets when circuits open and for how long.
-    pub fn circuit(mut self, circuit: CircuitConfig) -> Self {
-        self.rest.circuit = Some(circuit);
-        self
-    }
-
-    /// Goes without circuits.
-    pub fn without_circuit(mut self) -> Self {
-        self.rest.circuit = None;
-        self
-    }
-
-    /// Sets how many members may be excluded at the same time.
-    pub fn exclusions(mut self, budget: BudgetConfig) -> Self {
-        self.rest.budget = budget;
-        self
-    }
-
     /// Sets for how long nobody may be eligible until requests fail at once. [`Duration::MAX`] waits for ever.
     ///
     /// No request waits for an endpoint for longer than that, also when others are served meanwhile.
@@ -219,7 +213,11 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             classifier,
             timer,
             hooks,
-            circuit,
+            mut health,
+            probe,
+            probe_config,
+            probing,
+            panic,
             budget,
             attempt_timeout,
             fail_fast,
@@ -243,12 +241,15 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             attempt_timeout,
             fail_fast,
             drain_deadline,
+            panic: panic.mode(probe.is_some()),
             repeats,
         };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let (load, backoff) = (self.load, backoff());
-        let workshop = Workshop { factory, poll_ready, load, circuit, connect_timeout, connecting, backoff };
-        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained);
+        health.probes = probe.is_some().then_some(probe_config);
+        let (probes, outliers) = ((probe, probing), health.outliers);
+        let workshop = Workshop { factory, poll_ready, load, health, connect_timeout, connecting, backoff };
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained, probes, outliers);
         Ok((Balancer::new(cluster), driving.into_driver()))
     }
 }
@@ -256,7 +257,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
 impl<K, B, S, R, L, P, X> fmt::Debug for Builder<K, B, S, R, L, P, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("circuit", &self.rest.circuit)
+            .field("health", &self.rest.health)
             .field("attempt_timeout", &self.rest.attempt_timeout)
             .field("fail_fast", &self.rest.fail_fast)
             .finish_non_exhaustive()

@@ -8,6 +8,7 @@ use futures_util::task::AtomicWaker;
 use super::contain::{contain, tell};
 use super::departed::Departed;
 use super::endpoint::Endpoint;
+use super::panic::PanicPolicy;
 use super::pool::{Member, Pool};
 use super::settings::Settings;
 use crate::core::{Listener, LoadTracker, Now, PickError};
@@ -32,6 +33,7 @@ pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
     pub(super) places_wanted: AtomicUsize,
     pub(super) available: AtomicBool,
     pub(super) failing: AtomicBool,
+    pub(super) panicking: AtomicBool,
     pub(super) driven: AtomicBool,
     pub(super) closed: AtomicBool,
 }
@@ -66,6 +68,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             places_wanted: AtomicUsize::new(0),
             available: AtomicBool::new(false),
             failing: AtomicBool::new(false),
+            panicking: AtomicBool::new(false),
             driven: AtomicBool::new(true),
             closed: AtomicBool::new(false),
         }
@@ -87,10 +90,10 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         ledger.unavailable_since?.checked_add(self.settings.fail_fast)
     }
 
-    /// Returns when the next circuit changes by itself.
+    /// Returns when the next member changes by itself.
     pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
         let pool = self.pool.load_full();
-        let changes = pool.members.iter().filter_map(|member| member.endpoint().changes_at(now));
+        let changes = pool.members.iter().filter_map(|member| member.endpoint().signals().changes_at(now));
         // What was due has been looked at; a circuit whose cooldown is over changes with its next attempt.
         changes.filter(|at| !now.has_reached(*at)).min()
     }
@@ -120,7 +123,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     pub(super) fn revisit(&self, now: &Now) {
         let pool = self.pool.load_full();
         let mut returned = Vec::new();
-        let (news, recovered) = {
+        let (news, settled) = {
             let mut ledger = lock(&self.ledger);
             let mut any = false;
             for position in 0..pool.members.len() {
@@ -132,7 +135,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             }
             (any, self.settle(&mut ledger, &pool, now))
         };
-        self.announce(recovered, &pool);
+        self.announce(settled, &pool);
         for position in returned {
             self.seed(&pool, pool.members[position].endpoint(), now);
         }
@@ -156,15 +159,15 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     pub(super) fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let now = Now::at(self.settings.timer.now());
-        let (pool, eligible, recovered) = {
+        let (pool, eligible, settled) = {
             let mut ledger = lock(&self.ledger);
             let pool = self.pool.load_full();
             let position = pool.position_of(endpoint);
             let eligible = position.is_some_and(|position| pool.transition(position, &now));
-            let recovered = self.settle(&mut ledger, &pool, &now);
-            (pool, eligible, recovered)
+            let settled = self.settle(&mut ledger, &pool, &now);
+            (pool, eligible, settled)
         };
-        self.announce(recovered, &pool);
+        self.announce(settled, &pool);
         // Also when that is no news here: of two transitions close together the first may be noted after the second, and
         // whoever looked between them waits.
         if eligible {
@@ -179,27 +182,47 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         let _seeded = contain(&*self.settings.hook, "load", || pool.seed(endpoint, now));
     }
 
-    /// Records whether anybody is eligible, and tells whether that ends failing fast. The caller holds the ledger, and
+    /// Records whether requests can go anywhere, and tells what that ends or begins. The caller holds the ledger, and
     /// [announces](Self::announce) the answer when it does not any more.
-    #[must_use = "it is to be announced"]
-    pub(super) fn settle(&self, ledger: &mut Ledger, pool: &Pool<K, B, S, R, L>, now: &Now) -> bool {
-        let available = pool.eligibility.count() > 0;
+    pub(super) fn settle(&self, ledger: &mut Ledger, pool: &Pool<K, B, S, R, L>, now: &Now) -> Settled {
+        let (eligible, fit) = (pool.eligibility.count(), pool.fit.count());
+        let panics = self.settings.panic.is_some_and(|mode| mode.is_reached(eligible, fit));
+        let turned = self.panicking.swap(panics, Ordering::AcqRel) != panics;
+        let panic = turned.then_some(Event::Panic { on: panics, eligible, members: fit });
+        // In panic a request is served or refused at once, also while nobody is eligible.
+        let available = eligible > 0 || panics;
         self.available.store(available, Ordering::Release);
         if !available {
             ledger.unavailable_since.get_or_insert(now.instant());
-            return false;
+            return Settled { recovered: false, panic };
         }
         ledger.unavailable_since = None;
-        self.failing.swap(false, Ordering::AcqRel)
+        Settled { recovered: self.failing.swap(false, Ordering::AcqRel), panic }
     }
 
-    /// Tells the hook that requests do not fail at once any more. No lock is held: a hook may ask for a report.
-    pub(super) fn announce(&self, recovered: bool, pool: &Pool<K, B, S, R, L>) {
+    /// Tells the hook what has begun or ended. No lock is held: a hook may ask for a report.
+    pub(super) fn announce(&self, settled: Settled, pool: &Pool<K, B, S, R, L>) {
         for _ in 0..pool.take_table_panics() {
             tell(&*self.settings.hook, &Event::Contained { what: "policy" });
         }
-        if recovered {
+        if settled.recovered {
             tell(&*self.settings.hook, &Event::FailFast { on: false });
+        }
+        if let Some(panic) = settled.panic {
+            tell(&*self.settings.hook, &panic);
+            // Either way, other members than before may be chosen now.
+            self.wake_waiters();
+        }
+    }
+
+    /// Returns how requests are treated while too few members are healthy, if they are too few.
+    #[inline]
+    pub(super) fn panic(&self) -> Option<PanicPolicy> {
+        // Relaxed: who chooses by what held a moment ago is right too.
+        if self.panicking.load(Ordering::Relaxed) {
+            self.settings.panic.map(|mode| mode.policy())
+        } else {
+            None
         }
     }
 
@@ -214,7 +237,16 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     }
 }
 
-/// Tells a cluster that the circuit of an endpoint made a transition.
+/// What a transition has begun or ended for the cluster as a whole.
+#[must_use = "it is to be announced"]
+pub(super) struct Settled {
+    /// Requests no longer fail at once.
+    recovered: bool,
+    /// It is in panic from now on, or no longer.
+    panic: Option<Event<'static>>,
+}
+
+/// Tells a cluster that the health of an endpoint made a transition.
 pub(super) struct EndpointListener<K, B, S, R, L: LoadTracker> {
     pub(super) cluster: Weak<Cluster<K, B, S, R, L>>,
     pub(super) endpoint: Weak<Endpoint<S, R, L>>,

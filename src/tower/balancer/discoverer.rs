@@ -9,11 +9,13 @@ use tower_service::Service;
 
 use super::builder::{Builder, Rest};
 use super::driver::Factory;
+use super::panic::PanicChoice;
 use super::repeating::Repeating;
+use super::signals::HealthSettings;
 use crate::core::PeakEwma;
 use crate::core::policy::PowerOfTwoChoices;
 use crate::discovery::{Discovered, SnapshotReader};
-use crate::health::{BudgetConfig, CircuitConfig};
+use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig};
 use crate::tower::{BoxError, NoContext};
 
 /// Asks for the source of members: the first step of a [`Builder`].
@@ -149,8 +151,17 @@ impl Discoverer {
             classifier: None,
             timer: None,
             hooks: Vec::new(),
-            circuit: default_circuit(),
-            budget: BudgetConfig::default(),
+            health: HealthSettings {
+                circuit: default_circuit(),
+                probes: None,
+                outliers: Some(EjectorConfig::default()),
+                slow_start: None,
+            },
+            probe: None,
+            probe_config: ActiveHealthConfig::default().with_fast_start(),
+            probing: NonZeroUsize::MIN.saturating_add(15),
+            panic: PanicChoice::Default,
+            budget: BudgetConfig::default().with_at_least_one(),
             attempt_timeout: None,
             fail_fast: self.fail_fast,
             connect_timeout: Duration::from_secs(10),

@@ -253,7 +253,9 @@ where
         self.seed(&pool, endpoint, now);
         // The slot that came back is for whoever could not trip for want of one. Its next failure takes it, so it may have
         // a request again, whatever it failed before.
-        for withheld in pool.members.iter().map(Member::endpoint).filter(|member| member.is_withheld(now)) {
+        for withheld in
+            pool.members.iter().map(Member::endpoint).filter(|member| member.signals().is_withheld(now))
+        {
             self.seed(&pool, withheld, now);
         }
     }
@@ -287,10 +289,9 @@ where
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load_full();
         let ledger = lock(&self.ledger);
-        let driven = self.driven.load(Ordering::Acquire);
+        let flags = [&self.failing, &self.panicking, &self.driven].map(|flag| flag.load(Ordering::Acquire));
         let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
-        Report::new(&pool, &ledger, (self.failing.load(Ordering::Acquire), driven), &now)
-            .with_repeats(repeats)
+        Report::new(&pool, &ledger, flags, &now).with_repeats(repeats)
     }
 
     fn explain(&self, request: &R) -> Explained {

@@ -1,4 +1,4 @@
-//! One service generation: its service, its load, its circuit and its statistics.
+//! One service generation: its service, its load, its health and its statistics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use super::contain::attempt as contained;
 use super::dispatch::Dispatch;
 use super::operator::{Mark, SharedMark, Standing};
+use super::signals::Signals;
 use crate::core::histogram::Histogram;
-use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
-use crate::health::{CircuitState, CircuitTicket, Completion, HealthSignal, PassiveHealth};
+use crate::core::{Exclusion, Exclusions, LoadTracker, Now, Outcome};
+use crate::health::{CircuitTicket, Completion, PassiveHealth};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use crate::tower::attempt::{self, Settle};
 use crate::tower::{Event, Phase};
@@ -31,7 +32,7 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     name: Arc<str>,
     service: S,
     load: L,
-    circuit: Option<PassiveHealth>,
+    signals: Signals,
     /// What an operator says: a copy of what stands in `standing`, which all generations share.
     mark: SharedMark,
     /// Whether the membership has it drain.
@@ -98,7 +99,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         standing: Arc<Standing>,
         service: S,
         load: L,
-        circuit: Option<PassiveHealth>,
+        signals: Signals,
         home: Arc<dyn Dispatch<S, R, L>>,
         now: &Now,
     ) -> Self {
@@ -106,7 +107,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             name: Arc::clone(standing.name()),
             service,
             load,
-            circuit,
+            signals,
             mark: SharedMark::new(Mark::NONE),
             drains: AtomicBool::new(false),
             standing,
@@ -135,7 +136,11 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     pub(super) fn circuit(&self) -> Option<&PassiveHealth> {
-        self.circuit.as_ref()
+        self.signals.circuit()
+    }
+
+    pub(super) fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     pub(crate) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
@@ -151,34 +156,14 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.home.now()
     }
 
-    /// Returns what excludes it beside its membership: an operator, its circuit and its limit.
+    /// Returns what excludes it beside its membership: an operator, its health and its limit.
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
-        let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
-        self.said() | circuit.with_if(Exclusion::Capacity, self.load.is_full())
+        self.said() | self.signals.exclusions(now).with_if(Exclusion::Capacity, self.load.is_full())
     }
 
     /// Returns what an operator says of it.
     pub(super) fn said(&self) -> Exclusions {
         self.mark.load().exclusions()
-    }
-
-    /// Asks the circuit to tell `changes` of its transitions.
-    pub(super) fn watch(&self, changes: Changes) {
-        if let Some(circuit) = &self.circuit {
-            circuit.watch(changes);
-        }
-    }
-
-    /// Tells whether it has failed often enough to trip and the budget had no slot for it.
-    pub(super) fn is_withheld(&self, now: &Now) -> bool {
-        self.circuit.as_ref().is_some_and(|circuit| match circuit.state(now) {
-            CircuitState::Closed { failures } => failures >= circuit.config().failures(),
-            _ => false,
-        })
-    }
-
-    pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
-        self.circuit.as_ref()?.changes_at(now)
     }
 
     /// Counts a pick, and tells whether there may be one: who drains by now takes nothing new, whatever the policy saw.
@@ -220,7 +205,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         loop {
             let mark = self.standing.mark();
             is_new |= self.mark.swap(mark) != mark;
-            if let Some(circuit) = &self.circuit {
+            if let Some(circuit) = self.signals.circuit() {
                 if mark.forces_open() {
                     circuit.force_open();
                 } else {
@@ -283,6 +268,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }
         self.statistics.ended(outcome, elapsed);
+        self.signals.ended(outcome, elapsed, now);
         if self.is_draining() || self.is_retired() {
             self.home.left();
         }
@@ -293,7 +279,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Tells the circuit how an attempt ended.
     pub(crate) fn decide(&self, permit: CircuitTicket, outcome: Outcome, now: &Now) {
-        let Some(circuit) = &self.circuit else { return };
+        let Some(circuit) = self.signals.circuit() else { return };
         let endpoint = &*self.name;
         match circuit.settle(permit, outcome, now) {
             Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),

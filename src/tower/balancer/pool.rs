@@ -16,7 +16,7 @@ use crate::sync::{AtomicUsize, Ordering};
 /// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
 ///
 /// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. What an operator says,
-/// circuit and limit are among its exclusions; its status is what the membership says.
+/// the verdicts of health and its limit are among its exclusions; its status is what the membership says.
 pub struct Member<K, B, S, R, L: LoadTracker> {
     discovered: Discovered<K, B>,
     endpoint: Arc<Endpoint<S, R, L>>,
@@ -31,9 +31,20 @@ impl<K, B, S, R, L: LoadTracker> Member<K, B, S, R, L> {
         &self.endpoint
     }
 
+    pub(super) fn discovered(&self) -> &Discovered<K, B> {
+        &self.discovered
+    }
+
     /// Tells whether it is eligible by what changes with transitions only.
     pub(super) fn is_eligible_slowly(&self, now: &Now) -> bool {
         self.exclusions(now).only(Exclusions::SLOW).is_empty()
+    }
+
+    /// Tells whether it would be eligible so if it were healthy, by what excludes it. That nothing is known of it yet is no
+    /// verdict.
+    fn is_fit(&self, exclusions: Exclusions) -> bool {
+        let others = exclusions.only(Exclusions::SLOW).without(Exclusions::HEALTH);
+        others.is_empty() && !self.endpoint.signals().is_awaited()
     }
 }
 
@@ -70,6 +81,10 @@ impl<K, B, S, R, L: LoadTracker> Candidate for Member<K, B, S, R, L> {
         self.discovered.locality()
     }
 
+    fn ramp(&self, now: &Now) -> f32 {
+        self.endpoint.signals().ramp(now)
+    }
+
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.status().exclusions() | self.endpoint.exclusions(now)
     }
@@ -91,6 +106,8 @@ pub(super) struct Pool<K, B, S, R, L: LoadTracker> {
     pub(super) absent: Box<[Arc<Standing>]>,
     pub(super) prepared: Prepared,
     pub(super) eligibility: Eligibility,
+    /// Who counts when it is asked whether too few are healthy: who would be eligible if it were.
+    pub(super) fit: Eligibility,
     pub(super) table_panics: AtomicUsize,
 }
 
@@ -102,6 +119,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
             absent: Box::default(),
             prepared: Prepared::none(),
             eligibility: Eligibility::new(0, |_| false),
+            fit: Eligibility::new(0, |_| false),
             table_panics: AtomicUsize::new(0),
         }
     }
@@ -152,9 +170,11 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         endpoint.load().seed(&mut others.map(Endpoint::load), now);
     }
 
-    /// Tells whether there is a member that nothing but its limit excludes.
-    pub(super) fn is_short_of_places(&self, now: &Now) -> bool {
-        self.members.iter().any(|member| member.exclusions(now) == Exclusion::Capacity.into())
+    /// Tells whether there is a member that nothing but its limit excludes, or what panic overrides.
+    pub(super) fn is_short_of_places(&self, in_panic: bool, now: &Now) -> bool {
+        let overridden = if in_panic { Exclusions::HEALTH } else { Exclusions::NONE };
+        let mut exclusions = self.members.iter().map(|member| member.exclusions(now).without(overridden));
+        exclusions.any(|exclusions| exclusions == Exclusion::Capacity.into())
     }
 
     /// Looks at a member again after a transition of it, and tells whether it is eligible.
@@ -172,8 +192,11 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
     /// Looks at a member again, flips its eligibility, and tells whether it is eligible and whether that is news.
     pub(super) fn refresh(&self, position: usize, now: &Now) -> (bool, bool) {
         let member = &self.members[position];
-        let eligible = member.is_eligible_slowly(now);
-        member.endpoint().note(member.exclusions(now), now);
+        let exclusions = member.exclusions(now);
+        let eligible = exclusions.only(Exclusions::SLOW).is_empty();
+        member.endpoint().note(exclusions, now);
+        member.endpoint().signals().observe(eligible, now);
+        self.fit.set(position, member.is_fit(exclusions));
         let news = self.eligibility.set(position, eligible);
         if news {
             self.flip(position, eligible);

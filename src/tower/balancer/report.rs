@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use super::cluster::Ledger;
 use super::pool::{Member, Pool};
 use super::repeats::RepeatReport;
+use super::signals::Outlying;
 use crate::core::histogram::quantile;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
-use crate::health::{CircuitState, PassiveHealth};
+use crate::health::{CircuitState, EjectionState, PassiveHealth, ProbeState};
 use crate::sync::Ordering;
 
 /// Describes a pool and every member of it at one moment.
@@ -31,6 +32,8 @@ pub struct Report {
     pub last_error: Option<Arc<str>>,
     /// Whether nobody has been eligible for so long that requests fail at once.
     pub failing_fast: bool,
+    /// Whether so few members are healthy that the balancer is in [panic](super::PanicMode).
+    pub panicking: bool,
     /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
     /// spawned on, or when its future is dropped.
     pub driven: bool,
@@ -54,6 +57,8 @@ pub struct MemberReport {
     pub since: Duration,
     /// Its weight.
     pub weight: u32,
+    /// The part of its weight that it gets, as it is new or has come back.
+    pub ramp: f32,
     /// Its load, in the unit of its tracker.
     pub load: f64,
     /// The attempts that have started and not ended. An attempt ends with the head of its response, and a body that is still
@@ -77,13 +82,19 @@ pub struct MemberReport {
     pub circuit: Option<CircuitState>,
     /// How often its circuit has opened.
     pub trips: u64,
+    /// What active probes have found, if it is probed.
+    pub probe: Option<ProbeState>,
+    /// Whether it is ejected as an outlier, and by what it stands out, if members are compared.
+    pub ejection: Option<EjectionState>,
+    /// How often it was ejected.
+    pub ejections: u64,
 }
 
 impl Report {
     pub(super) fn new<K, B, S, R, L>(
         pool: &Pool<K, B, S, R, L>,
         ledger: &Ledger,
-        (failing_fast, driven): (bool, bool),
+        [failing_fast, panicking, driven]: [bool; 3],
         now: &Now,
     ) -> Self
     where
@@ -96,6 +107,7 @@ impl Report {
             updated: ledger.last_update.map(|at: Instant| now.since(at)),
             last_error: ledger.last_error.clone(),
             failing_fast,
+            panicking,
             driven,
             repeats: RepeatReport::default(),
         }
@@ -124,6 +136,7 @@ impl MemberReport {
         L: LoadTracker + LoadMetric,
     {
         let endpoint = member.endpoint();
+        let ejection = endpoint.signals().outlying().map(Outlying::ejection);
         let statistics = endpoint.statistics();
         let latency: Vec<u64> = statistics.latency.counts().collect();
         let answered = latency.iter().sum();
@@ -138,6 +151,7 @@ impl MemberReport {
             exclusions: member.exclusions(now),
             since: now.since(endpoint.since()),
             weight: member.weight().value(),
+            ramp: member.ramp(now),
             load: member.load().measure(now),
             in_flight,
             picks,
@@ -149,6 +163,9 @@ impl MemberReport {
             p99: quantile(&latency, 0.99),
             circuit: endpoint.circuit().map(|circuit| circuit.state(now)),
             trips: endpoint.circuit().map_or(0, PassiveHealth::trips),
+            probe: endpoint.signals().probed().map(|health| health.state()),
+            ejection: ejection.map(|ejection| ejection.state()),
+            ejections: ejection.map_or(0, |ejection| ejection.ejections()),
         }
     }
 
@@ -179,6 +196,9 @@ impl fmt::Display for Report {
         if self.failing_fast {
             f.write_str(", failing fast")?;
         }
+        if self.panicking {
+            f.write_str(", in panic")?;
+        }
         if !self.driven {
             f.write_str(", NOT DRIVEN")?;
         }
@@ -198,7 +218,7 @@ impl fmt::Display for Report {
     }
 }
 
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 15;
 const HEADER: [&str; COLUMNS] = [
     "endpoint",
     "weight",
@@ -210,6 +230,9 @@ const HEADER: [&str; COLUMNS] = [
     "cancelled",
     "p50",
     "p99",
+    "probe",
+    "trips",
+    "ejections",
     "since",
     "state",
 ];
@@ -218,7 +241,7 @@ impl MemberReport {
     fn row(&self) -> [String; COLUMNS] {
         [
             self.endpoint.to_string(),
-            self.weight.to_string(),
+            weight(self.weight, self.ramp),
             load(self.load),
             self.in_flight.to_string(),
             self.picks.to_string(),
@@ -227,10 +250,18 @@ impl MemberReport {
             self.cancelled.to_string(),
             self.p50.map_or("-".into(), millis),
             self.p99.map_or("-".into(), millis),
+            self.probe.map_or("-".into(), |state| state.to_string()),
+            self.trips.to_string(),
+            self.ejections.to_string(),
             format!("{:.1} s", self.since.as_secs_f64()),
             self.state(),
         ]
     }
+}
+
+/// Writes a weight, and the part of it that is in effect where that is not all.
+fn weight(weight: u32, ramp: f32) -> String {
+    if ramp < 1.0 { format!("{:.0} % of {weight}", f64::from(ramp) * 100.0) } else { weight.to_string() }
 }
 
 fn load(load: f64) -> String {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tower_service::Service;
 
 use super::contain::is_listening;
+use super::panic::PanicMode;
 use super::repeats::Repeats;
 use crate::core::policy::Explanation;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
@@ -74,6 +75,7 @@ pub(super) struct Settings<M, S, R> {
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
     pub(super) drain_deadline: Duration,
+    pub(super) panic: Option<PanicMode>,
     pub(super) repeats: Option<Repeats<R>>,
 }
 

@@ -43,6 +43,8 @@ where
     let pool = Pool {
         revision,
         eligibility: Eligibility::new(members.len(), |position| members[position].is_eligible_slowly(now)),
+        // Set with the eligibility, before the pool takes effect.
+        fit: Eligibility::new(members.len(), |_| false),
         members: members.into(),
         absent: absent.collect(),
         prepared,
@@ -74,7 +76,7 @@ fn swap<K, B, S, R, L>(
         member.endpoint().place(position);
     }
     cluster.budget.set_members(members);
-    let recovered = {
+    let settled = {
         let mut ledger = lock(&cluster.ledger);
         if cluster.is_closed() {
             return;
@@ -93,7 +95,7 @@ fn swap<K, B, S, R, L>(
             ledger.last_error = None;
         }
         let pool = Arc::new(pool);
-        let recovered = cluster.settle(&mut ledger, &pool, &now);
+        let settled = cluster.settle(&mut ledger, &pool, &now);
         cluster.pool.store(pool);
         let gone = || {
             let endpoints = before.members.iter().map(Member::endpoint);
@@ -101,10 +103,10 @@ fn swap<K, B, S, R, L>(
         };
         gone().for_each(|endpoint| endpoint.retire());
         cluster.departed.add(gone());
-        recovered
+        settled
     };
     let after = cluster.pool.load_full();
-    cluster.announce(recovered, &after);
+    cluster.announce(settled, &after);
     // What an operator said while they were built.
     for endpoint in after.members.iter().map(Member::endpoint) {
         if !known.contains(&Arc::as_ptr(endpoint)) && endpoint.obey() {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,16 +14,19 @@ use super::super::contain::discard;
 use super::drains::{Drains, OnDrained};
 use super::factory::Workshop;
 use super::membership::Membership;
+use super::outliers::Outliers;
+use super::probes::{Probe, Probes};
 use crate::core::{LoadMetric, LoadTracker, Now};
 use crate::discovery::SnapshotReader;
+use crate::health::EjectorConfig;
 use crate::sync::lock;
 use crate::tower::timer::Alarm;
 
 /// Does the background work of one [`Balancer`](crate::tower::Balancer).
 ///
 /// It brings memberships into effect, connects to new members ahead of requests and tries again what failed, reports drains
-/// that are done, looks at circuits when their cooldown is over, and lets requests fail fast when nobody has been eligible
-/// for too long. It ends when the last handle of the balancer is dropped, or when it is shut down.
+/// that are done, probes members, ejects members that fare worse than the others and lets them return, looks at circuits when their cooldown is over,
+/// and lets requests fail fast when nobody has been eligible for too long. It ends when the last handle of the balancer is dropped, or when it is shut down.
 ///
 /// It runs on any executor; with the feature `tokio`, `Builder::spawn` spawns it. While it is not polled the balancer goes on
 /// with the members that it has. When it is dropped, requests that find nobody eligible fail at once.
@@ -48,6 +52,8 @@ pub(in super::super) struct Driving<K, B, S, R, L: LoadTracker> {
     cluster: Arc<Cluster<K, B, S, R, L>>,
     membership: Membership<K, B, S, R, L>,
     drains: Drains<K, B>,
+    probes: Option<Probes<K, B, S, R, L>>,
+    outliers: Option<Outliers<K, B, S, R, L>>,
     alarm: Alarm,
 }
 
@@ -65,10 +71,17 @@ where
         workshop: Workshop<K, B, S, L>,
         reader: &SnapshotReader<K, B>,
         on_drained: Option<Box<OnDrained<K, B>>>,
+        (probe, probing): (Option<Box<Probe<K, B>>>, NonZeroUsize),
+        outliers: Option<EjectorConfig>,
     ) -> Self {
         let now = Now::at(cluster.settings.timer.now());
         let membership = Membership::start(workshop, reader, &cluster, &now);
-        Self { cluster, membership, drains: Drains::new(on_drained), alarm: Alarm::default() }
+        let mut outliers = outliers.map(Outliers::new);
+        // The first interval begins with the pool.
+        outliers.iter_mut().for_each(|outliers| outliers.poll(&cluster, &now));
+        let probes = probe.map(|probe| Probes::new(probe, probing));
+        let drains = Drains::new(on_drained);
+        Self { cluster, membership, drains, probes, outliers, alarm: Alarm::default() }
     }
 
     pub(in super::super) fn into_driver(self) -> Driver {
@@ -82,6 +95,7 @@ where
             let cluster = Arc::clone(&machines.cluster);
             let hook = &*cluster.settings.hook;
             discard(hook, std::mem::take(&mut machines.membership.slots));
+            machines.probes.iter_mut().for_each(|probes| probes.abandon(&cluster));
             discard(hook, driving.take());
             Poll::Ready(())
         })))
@@ -97,6 +111,8 @@ where
             let now = Now::at(self.cluster.settings.timer.now());
             self.membership.poll(&self.cluster, cx, &now);
             self.drains.poll(&mut self.membership.slots, &self.cluster, &now);
+            self.probes.iter_mut().for_each(|probes| probes.poll(&self.cluster, &now));
+            self.outliers.iter_mut().for_each(|outliers| outliers.poll(&self.cluster, &now));
             self.cluster.sweep(&now);
             let at = self.acts_at(&now);
             ready!(self.alarm.poll(Some(&*self.cluster.settings.timer), at, cx));
@@ -108,6 +124,8 @@ where
         let machines = [
             self.membership.acts_at(now),
             Drains::<K, B>::acts_at(&self.membership.slots),
+            self.probes.as_ref().and_then(Probes::acts_at),
+            self.outliers.as_ref().and_then(Outliers::acts_at),
             self.cluster.changes_at(now),
             self.cluster.fails_at(),
             lock(&self.cluster.ledger).expected,

@@ -12,9 +12,9 @@ use super::super::cluster::{Cluster, EndpointListener};
 use super::super::contain::contain;
 use super::super::endpoint::Endpoint;
 use super::super::operator::Standing;
+use super::super::signals::HealthSettings;
 use crate::core::{Candidate, Changes, LoadMetric, LoadTracker, Now};
 use crate::discovery::Discovered;
-use crate::health::{CircuitConfig, PassiveHealth};
 use crate::tower::{Backoff, BoxError};
 
 /// A service on its way.
@@ -34,7 +34,7 @@ pub(in super::super) struct Workshop<K, B, S, L> {
     pub(in super::super) factory: Factory<K, B, S>,
     pub(in super::super) poll_ready: PollReady<S>,
     pub(in super::super) load: Box<dyn FnMut() -> L + Send>,
-    pub(in super::super) circuit: Option<CircuitConfig>,
+    pub(in super::super) health: HealthSettings,
     /// For how long an attempt to connect may take, and for how long a service may take to become ready.
     pub(in super::super) connect_timeout: Duration,
     /// How many may connect at the same time.
@@ -68,7 +68,7 @@ where
         Some(Standing::new(name.into()))
     }
 
-    /// Joins a service with a load and a circuit.
+    /// Joins a service with a load and the signals of its health.
     pub(super) fn endpoint<R: Send + 'static>(
         &mut self,
         cluster: &Arc<Cluster<K, B, S, R, L>>,
@@ -80,15 +80,12 @@ where
         let load = contain(hook, "load factory", || (self.load)()).ok_or("the load factory panicked")?;
         let pool = cluster.pool.load_full();
         let _seeded = contain(hook, "load", || load.seed(&mut pool.members.iter().map(Candidate::load), now));
-        let circuit = self
-            .circuit
-            .as_ref()
-            .map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(&cluster.budget)));
+        let signals = self.health.signals(&cluster.budget);
         let home = Arc::clone(cluster);
-        let endpoint = Arc::new(Endpoint::new(Arc::clone(standing), service, load, circuit, home, now));
+        let endpoint = Arc::new(Endpoint::new(Arc::clone(standing), service, load, signals, home, now));
         // Not heard by anybody yet: it is no member of a pool.
         endpoint.obey();
-        endpoint.watch(Changes::new(Arc::new(EndpointListener {
+        endpoint.signals().watch(&Changes::new(Arc::new(EndpointListener {
             cluster: Arc::downgrade(cluster),
             endpoint: Arc::downgrade(&endpoint),
         })));

@@ -7,6 +7,8 @@
 //! snapshots -> membership { slots: current, next } -> pool    what was adopted, built, and ready once
 //!                             |
 //!                           drains                            whose last attempt ended, or whose deadline passed
+//! probes                                                      who answers to probes, and who does not in time
+//! outliers                                                    who fares worse than the others, and whose time is over
 //! cluster                                                     circuits whose cooldown is over, failing fast
 //! ```
 //!
@@ -20,7 +22,9 @@ mod drains;
 mod driving;
 mod factory;
 mod membership;
+mod outliers;
 mod polled;
+mod probes;
 mod progress;
 mod slot;
 
@@ -28,3 +32,4 @@ pub(super) use self::drains::OnDrained;
 pub use self::driving::Driver;
 pub(super) use self::driving::Driving;
 pub(super) use self::factory::{Factory, PollReady, Workshop, backoff};
+pub(super) use self::probes::Probe;

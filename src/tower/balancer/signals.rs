@@ -1,0 +1,176 @@
+//! What health knows of one endpoint.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::core::{Changes, Exclusions, Now, Outcome};
+use crate::health::slow_start::Ramp;
+use crate::health::{
+    ActiveHealth, ActiveHealthConfig, CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget,
+    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, ProbeState, SlowStartConfig, UnknownPolicy,
+    WindowConfig,
+};
+use crate::sync::{AtomicU64, Ordering};
+
+/// What health is to look at, for all endpoints of a balancer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HealthSettings {
+    pub(super) circuit: Option<CircuitConfig>,
+    /// None when nobody is probed.
+    pub(super) probes: Option<ActiveHealthConfig>,
+    pub(super) outliers: Option<EjectorConfig>,
+    pub(super) slow_start: Option<SlowStartConfig>,
+}
+
+impl HealthSettings {
+    /// Makes the signals of an endpoint of which nothing is known.
+    pub(super) fn signals(&self, budget: &Arc<ExclusionBudget>) -> Signals {
+        let circuit = self.circuit.as_ref();
+        Signals {
+            circuit: circuit.map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(budget))),
+            probed: self.probes.map(|config| Arc::new(ActiveHealth::new(config))),
+            outlying: self.outliers.map(|config| Outlying::new(&config, budget)),
+            ramp: self.slow_start.map(Ramp::new),
+        }
+    }
+}
+
+/// Joins the signals of one endpoint. They belong to its allocation, and a new one starts anew.
+pub(super) struct Signals {
+    circuit: Option<PassiveHealth>,
+    probed: Option<Arc<ActiveHealth>>,
+    outlying: Option<Outlying>,
+    ramp: Option<Ramp>,
+}
+
+impl Signals {
+    pub(super) fn circuit(&self) -> Option<&PassiveHealth> {
+        self.circuit.as_ref()
+    }
+
+    pub(super) fn probed(&self) -> Option<&Arc<ActiveHealth>> {
+        self.probed.as_ref()
+    }
+
+    pub(super) fn outlying(&self) -> Option<&Outlying> {
+        self.outlying.as_ref()
+    }
+
+    /// Takes note of how an attempt ended.
+    #[inline]
+    pub(super) fn ended(&self, outcome: Outcome, elapsed: Duration, now: &Now) {
+        if let Some(outlying) = &self.outlying {
+            outlying.ended(outcome, elapsed, now);
+        }
+    }
+
+    /// Returns the reasons of all signals.
+    #[inline]
+    pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
+        let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
+        let outlier = self.outlying.as_ref().map_or(Exclusions::NONE, |of| of.ejection.exclusions(now));
+        let probe = self.probed.as_ref().map_or(Exclusions::NONE, |probed| probed.exclusions(now));
+        circuit | outlier | probe
+    }
+
+    /// Takes note of whether the member is eligible, by everything that changes with transitions only.
+    pub(super) fn observe(&self, is_eligible: bool, now: &Now) {
+        if let Some(ramp) = &self.ramp {
+            ramp.observe(is_eligible, now);
+        }
+    }
+
+    /// Returns the part of its weight that the member gets, as it is new or has come back.
+    #[inline]
+    pub(super) fn ramp(&self, now: &Now) -> f32 {
+        self.ramp.as_ref().map_or(1.0, |ramp| ramp.part(now))
+    }
+
+    /// Asks them to tell `changes` of their transitions.
+    pub(super) fn watch(&self, changes: &Changes) {
+        if let Some(circuit) = &self.circuit {
+            circuit.watch(changes.clone());
+        }
+        if let Some(probed) = &self.probed {
+            probed.watch(changes.clone());
+        }
+        if let Some(outlying) = &self.outlying {
+            outlying.ejection.watch(changes.clone());
+        }
+    }
+
+    /// Returns when the first of them changes by itself.
+    pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
+        let circuit = self.circuit.as_ref().and_then(|circuit| circuit.changes_at(now));
+        let outlier = self.outlying.as_ref().and_then(|outlying| outlying.ejection.changes_at(now));
+        circuit.into_iter().chain(outlier).min()
+    }
+
+    /// Tells whether it is excluded until a first probe has answered.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.probed.as_ref().is_some_and(|probed| {
+            probed.state() == ProbeState::Unknown && probed.config().unknown_policy() == UnknownPolicy::Deny
+        })
+    }
+
+    /// Tells whether the circuit has failed often enough to trip and the budget had no slot for it.
+    pub(super) fn is_withheld(&self, now: &Now) -> bool {
+        self.circuit.as_ref().is_some_and(|circuit| match circuit.state(now) {
+            CircuitState::Closed { failures } => failures >= circuit.config().failures(),
+            _ => false,
+        })
+    }
+}
+
+/// What an endpoint is compared with its peers by, and whether it was ejected for it.
+pub(super) struct Outlying {
+    window: OutcomeWindow,
+    ejection: Arc<Ejection>,
+    /// When it last returned, as [`Now::nanos`]; what was sent before has no say any more.
+    returned: AtomicU64,
+}
+
+impl Outlying {
+    /// Stands for no return: 292 years from the first instant that this process asked about.
+    const NEVER: u64 = 1 << 63;
+
+    fn new(config: &EjectorConfig, budget: &Arc<ExclusionBudget>) -> Self {
+        // A sweep judges what came since the last one.
+        let age = config.interval().max(WindowConfig::MIN_AGE);
+        Self {
+            window: OutcomeWindow::new(WindowConfig::default().with_age(age).unwrap_or_default()),
+            ejection: Arc::new(Ejection::new(Arc::clone(budget))),
+            returned: AtomicU64::new(Self::NEVER),
+        }
+    }
+
+    pub(super) fn ejection(&self) -> &Arc<Ejection> {
+        &self.ejection
+    }
+
+    /// Returns what became of the attempts since the last sweep.
+    pub(super) fn sample(&self, now: &Now) -> OutlierSample {
+        self.window.counts(now).into()
+    }
+
+    /// Gives the endpoint a fresh start when its ejection is over.
+    pub(super) fn start_anew(&self, now: &Now) {
+        // Relaxed: of an attempt that ends at the same time it may be said either way.
+        self.returned.store(now.nanos(), Ordering::Relaxed);
+        self.window.clear();
+    }
+
+    #[inline]
+    fn ended(&self, outcome: Outcome, elapsed: Duration, now: &Now) {
+        let returned = self.returned.load(Ordering::Relaxed);
+        if returned == Self::NEVER || !began_before(returned, elapsed, now) {
+            self.window.record(outcome, now);
+        }
+    }
+}
+
+/// Tells whether what took `elapsed` until now began before `instant`. A clock that went back to before it cannot tell.
+fn began_before(instant: u64, elapsed: Duration, now: &Now) -> bool {
+    let since = now.nanos().wrapping_sub(instant).cast_signed();
+    u64::try_from(since).is_ok_and(|since| elapsed > Duration::from_nanos(since))
+}
