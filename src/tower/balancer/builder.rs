@@ -67,7 +67,7 @@ impl Discoverer {
     {
         Builder {
             load: Box::new(PeakEwma::new),
-            policy: PowerOfTwoChoices::new(),
+            policy: PowerOfTwoChoices::new().choices_when_busy(4),
             context: NoContext,
             rest: Rest {
                 reader,
@@ -95,7 +95,7 @@ fn default_circuit() -> Option<CircuitConfig> {
 ///
 /// | setting | default | why |
 /// |---|---|---|
-/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`] | close to the least loaded of all, for two samples, and it does not herd |
+/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`], [four when busy](PowerOfTwoChoices::choices_when_busy) | close to the least loaded of all, for two samples while there is little to do, and it does not herd |
 /// | [`load`](Self::load) | [`PeakEwma`] | sees slow, failing and hung endpoints |
 /// | [`key`](Self::key) | none | |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |

@@ -27,7 +27,8 @@ pub(crate) enum Stack {
     TwoByCount,
     /// Two choices by latency and requests of this client.
     TwoByLatency,
-    /// What a `Balancer` does by default: the same, with circuits and the budget for those that are out.
+    /// What a `Balancer` does by default: the same, of four where the better of two is busy, with circuits and the budget
+    /// for those that are out.
     Default,
     /// In turn by reported utilisation.
     Reported,
@@ -135,8 +136,11 @@ impl Stack {
             Self::Default => {
                 let clients = (0..setup.clients).map(|at| {
                     let seed = setup.seed + at as u64;
-                    Client::new(PowerOfTwoChoices::seeded(seed), guarded(scenario.size(), seed))
-                        .with_budget(setup.budget.clone())
+                    Client::new(
+                        PowerOfTwoChoices::seeded(seed).choices_when_busy(4),
+                        guarded(scenario.size(), seed),
+                    )
+                    .with_budget(setup.budget.clone())
                 });
                 scenario.run_clients(clients.collect())
             }
