@@ -33,15 +33,16 @@ use crate::tokio::wait::{now, sleep_until};
 /// that is due when there is no place is skipped: the next query makes another one due.
 ///
 /// The driver does not keep the pool alive. Its futures end when the pool is gone, for example with the last clone
-/// of the [`Balancer`](crate::tower::Balancer) whose policy has it; keep no clone of the pool or of the policy in the
+/// of the `tower::Balancer` whose policy has it; keep no clone of the pool or of the policy in the
 /// closures. A pool has one driver: a second one takes the place of the first, whose futures end.
 ///
 /// # Examples
 ///
 /// Servers count their load in a [`ServerLoad`](crate::core::ServerLoad), for example with
-/// [`ServerLoadLayer`](crate::tower::ServerLoadLayer), and tell it to whoever probes them. A balancer chooses by that:
+/// `tower::ServerLoadLayer`, and tell it to whoever probes them. A balancer chooses by that:
 ///
-/// ```
+#[cfg_attr(all(feature = "tower", feature = "discovery", feature = "health"), doc = "```")]
+#[cfg_attr(not(all(feature = "tower", feature = "discovery", feature = "health")), doc = "```ignore")]
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use poise::core::policy::Prequal;
@@ -154,7 +155,7 @@ impl ProbeDriver {
     /// by the identities that the policy knows them by, and `probe` makes the probe of one.
     ///
     /// For members that discovery finds `follow` is simpler; this is for a fixed set, or one that somebody else keeps, as the
-    /// owner of a [`Balance`](crate::tower::Balance) does. It ends with the pool.
+    /// owner of a `tower::Balance` does. It ends with the pool.
     ///
     /// Add the failures that the client has seen to an answer, [`ProbeAnswer::with_failures`], where it knows of them.
     ///
