@@ -50,11 +50,11 @@ async fn ours(fleet: &Fleet, seed: u64) -> Result<Tally, Box<dyn Error>> {
     let balancer: Balancer<Client, Request> = Balancer::builder()
         .try_discover(directory.reader(), move |server, _| Client::to(*server, connections.clone()))
         .spawn()?;
-    let send = |request| {
+    let dispatch = |request| {
         let balancer = balancer.clone();
         async move { balancer.send(request).await }
     };
-    Ok(traffic::run(UTILISATION * fleet::capacity(), seed, send).await)
+    Ok(traffic::run(UTILISATION * fleet::capacity(), seed, dispatch).await)
 }
 
 /// The same of Tower's, with the settings of our default where it has none.
@@ -67,8 +67,8 @@ async fn towers(fleet: &Fleet, seed: u64) -> Result<Tally, Box<dyn Error>> {
     let clients = fleet.addresses().map(|server| Client::to(server, connections.clone()).map(measured));
     let clients = ServiceList::new(clients.collect::<Result<Vec<_>, _>>()?);
     let balancer = Buffer::new(p2c::Balance::<_, Request>::new(clients), 1_024);
-    let send = |request| balancer.clone().oneshot(request);
-    Ok(traffic::run(UTILISATION * fleet::capacity(), seed, send).await)
+    let dispatch = |request| balancer.clone().oneshot(request);
+    Ok(traffic::run(UTILISATION * fleet::capacity(), seed, dispatch).await)
 }
 
 fn connections() -> Connections {

@@ -1,7 +1,9 @@
 //! What makes a server slow: a queue before its workers.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// A queue, first come, first served, before some workers whose work takes a random time.
 ///

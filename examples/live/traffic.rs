@@ -37,7 +37,7 @@ impl Tally {
 }
 
 /// Sends requests at a rate, each at its time, and waits for their ends. Equal seeds are equal times.
-pub(crate) async fn run<F, E>(per_second: f64, seed: u64, send: impl Fn(Request) -> F) -> Tally
+pub(crate) async fn run<F, E>(per_second: f64, seed: u64, dispatch: impl Fn(Request) -> F) -> Tally
 where
     F: Future<Output = Result<Response<Incoming>, E>> + Send + 'static,
     E: Send,
@@ -53,7 +53,7 @@ where
             break;
         }
         sleep_until(at).await;
-        let (answer, tally) = (send(request()), Arc::clone(&tally));
+        let (answer, tally) = (dispatch(request()), Arc::clone(&tally));
         sent.spawn(async move {
             let is_answered = is_answered(answer).await;
             let took = at.elapsed();

@@ -66,7 +66,8 @@ pub(crate) fn uneven() -> Output {
 
 /// A server that fails at once.
 pub(crate) fn sinkhole() -> Output {
-    let stacks = Stack::all();
+    let mut stacks = Stack::all();
+    stacks.push(Stack::Ejector);
     let reports = parallel::map(&stacks, |stack| stack.run(&sink::scenario(SEED), &sink::setup(SEED)));
     let mut table = Table::of_reports(
         "one of ten fails everything within a millisecond, from 5 s on",
