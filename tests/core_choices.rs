@@ -13,6 +13,8 @@ mod shares;
 #[path = "support/tally.rs"]
 mod tally;
 
+use std::sync::atomic::Ordering;
+
 use poise::core::policy::{InvalidBias, LeastRequests, PowerOfTwoChoices};
 use poise::core::{
     Backend, Eligibility, Exclusion, InFlight, LoadTracker, Now, Policy, PolicyExt, Rng, Selection, View,
@@ -139,6 +141,41 @@ fn a_reader_of_several_measures_each_of_them_once() {
 }
 
 /// What is to be greatest.
+#[test]
+fn more_are_compared_only_where_the_better_of_two_is_busy() {
+    let measured = |members: &[Member]| {
+        members.iter().map(|member| member.load.measured.load(Ordering::Relaxed)).sum::<u32>()
+    };
+    let policy = PowerOfTwoChoices::seeded(3).choices_when_busy(4);
+    let idle = Member::many(20);
+    for pick in 1..=100 {
+        policy.pick(&idle, &()).unwrap();
+        assert_eq!(measured(&idle), 3 * pick, "two, and whether the better one is idle");
+    }
+    let (busy, _) = ranked(20, 1);
+    for member in &busy {
+        member.load.set(member.load.get() + 1.0);
+    }
+    for pick in 1..=100 {
+        policy.pick(&busy, &()).unwrap();
+        assert_eq!(measured(&busy), 7 * pick, "and four more");
+    }
+    let wins = tally(20, (0..15_000).map(|_| policy.pick(&busy, &()).unwrap().index()));
+    let shares: Vec<f64> = (0..20).map(|at| choose(19 - at, 3)).collect();
+    assert_shares(&wins, &shares, "the least loaded of four");
+}
+
+#[test]
+fn two_members_are_not_compared_twice() {
+    let (pair, _) = ranked(2, 1);
+    for member in &pair {
+        member.load.set(member.load.get() + 1.0);
+    }
+    let policy = PowerOfTwoChoices::new().choices_when_busy(4);
+    assert_eq!(policy.pick(&pair, &()).unwrap().index(), 0);
+    assert!(pair.iter().all(|member| member.load.measured.load(Ordering::Relaxed) == 1));
+}
+
 fn value(member: &Member, bias: f64) -> f64 {
     f64::from(member.weight.value()) * f64::from(member.ramp)
         / (member.load.get().max(0.0).trunc() + 1.0).powf(bias)

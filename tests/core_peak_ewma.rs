@@ -49,6 +49,20 @@ fn load_is_latency_times_attempts_pending_and_one() {
 }
 
 #[test]
+fn idle_is_who_has_nothing_in_flight_and_has_not_just_failed() {
+    let clock = Clock::new();
+    let load = PeakEwma::new_at(&clock.secs(0));
+    assert!(load.is_idle(&clock.secs(0)));
+    let guard = Tracked::start(&load, &clock.secs(0)).unwrap();
+    assert!(!load.is_idle(&clock.secs(0)));
+    guard.complete(Outcome::Success, &clock.secs(1));
+    assert!(load.is_idle(&clock.secs(1)));
+    attempt(&load, Outcome::Failure, &clock.secs(1), &clock.secs(1));
+    assert!(!load.is_idle(&clock.secs(1)));
+    assert!(load.is_idle(&clock.secs(12)), "its penalty is over");
+}
+
+#[test]
 fn measuring_never_writes() {
     let clock = Clock::new();
     let load = PeakEwma::new_at(&clock.secs(0));

@@ -41,6 +41,19 @@ fn a_newcomer_that_is_slow_at_first_harms_nobody_that_looks_at_latency() {
 }
 
 #[test]
+fn slow_start_keeps_requests_from_a_newcomer_that_is_slow_at_first() {
+    for seed in SEEDS {
+        let share = |stack: Stack| {
+            let report = stack.run(&newcomer::scenario(seed, 5 * SECOND), &newcomer::setup(seed));
+            report.share_between(newcomer::NEWCOMER, newcomer::JOINS, newcomer::JOINS + 5 * SECOND)
+        };
+        let (with, without) = (share(Stack::SlowStart), share(Stack::Default));
+        println!("seed {seed}: {with:.4} of the requests, {without:.4} without it");
+        assert!(with > 0.0 && with <= 0.75 * without, "seed {seed}: {with} against {without}");
+    }
+}
+
+#[test]
 fn a_rolling_restart_costs_no_request_and_few_retries() {
     for (seed, announced) in SEEDS.into_iter().flat_map(|seed| [(seed, true), (seed, false)]) {
         let report = Stack::Default.run(&restart::scenario(seed, announced), &restart::setup(seed));

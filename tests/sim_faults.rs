@@ -90,6 +90,12 @@ fn a_server_that_fails_at_once_gets_next_to_nothing_after_a_second() {
         println!("{}, seed {seed}: {:.3} % after a second", stack.name(), share * 100.0);
         assert!(share < 0.01, "{}, seed {seed}: {share}", stack.name());
     }
+    for seed in SEEDS {
+        let report = Stack::Ejector.run(&sinkhole::scenario(seed), &sinkhole::setup(seed));
+        // It sweeps every two seconds, and a sweep must have seen enough failures.
+        let share = report.share_between(sinkhole::BROKEN, sinkhole::FROM + 4 * SECOND, 20 * SECOND);
+        assert!(share < 0.01, "an ejector, seed {seed}: {share}");
+    }
     let greedy = Stack::LeastLoaded.run(&sinkhole::scenario(1), &sinkhole::setup(1));
     assert!(greedy.share_of(sinkhole::BROKEN) > 0.15, "whoever counts requests alone is drawn to it");
 }

@@ -150,7 +150,7 @@ fn crowd(seed: u64) -> Scenario {
 #[test]
 fn many_clients_of_every_kind_agree_with_themselves_and_lose_no_request() {
     for stack in Stack::all() {
-        let run = |seed| stack.run(&crowd(seed), &Setup::new(seed).clients(7));
+        let run = |seed| stack.run(&crowd(seed), &Setup::new(seed).with_clients(7));
         let report = run(3);
         assert_eq!(report, run(3), "{}", stack.name());
         assert_ne!(report, run(4), "{}", stack.name());

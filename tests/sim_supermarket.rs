@@ -77,7 +77,13 @@ fn two_choices_are_as_good_as_the_theory_says() {
 #[test]
 fn of_a_million_balls_in_as_many_bins_two_choices_put_at_most_five_in_one() {
     for seed in [1, 2, 3] {
-        assert!(balls::fullest(1_000_000, 2, seed, |_| InFlight::new()) <= 5, "seed {seed}");
+        assert!(
+            balls::fullest(1_000_000, &PowerOfTwoChoices::seeded(seed), |_| InFlight::new()) <= 5,
+            "seed {seed}"
+        );
     }
-    assert!(balls::fullest(1_000_000, 1, 1, |_| InFlight::new()) >= 7, "one choice does not");
+    assert!(
+        balls::fullest(1_000_000, &PowerOfTwoChoices::seeded(1).choices(1), |_| InFlight::new()) >= 7,
+        "one choice does not"
+    );
 }

@@ -61,6 +61,9 @@ const BARS: &[Bar] = &[
     // passes over them, and the inner policy gets a view of its own.
     constant("locality_over_random", Always(6.0)),
     constant("zone_over_random", Always(6.0)),
+    // Their minima, in `adaptive.rs`, copy no answer whole, know no age, and pass over nobody.
+    scan("prequal", Always(18.0)).within(36.0, 36.0).shared(),
+    scan("utilization", Always(9.0)).within(3.5, 3.5).shared(),
 ];
 
 /// How far flat costs may differ, beyond what those of their minima do.

@@ -37,6 +37,7 @@
 //! A third table tells what health costs: an attempt that circuit, window and load learn from, beside one addition, and
 //! picks among members with circuits and ejections, beside the same picks among plain ones.
 
+mod adaptive;
 mod bars;
 mod change;
 mod health;
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
     let (flags, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|word| word.starts_with("--"));
     let wanted = |row: &Row| words.is_empty() || words.iter().any(|word| row.name.contains(word));
     println!("{}", Figures::HEADER);
-    let rows: Vec<Row> = rows::all().into_iter().filter(wanted).collect();
+    let rows: Vec<Row> = rows::all().into_iter().chain(adaptive::all()).filter(wanted).collect();
     let mut figures: Vec<Figures> = rows.iter().flat_map(measure_all).collect();
     for _ in 0..RETRIES {
         measure_again(&rows, &mut figures);

@@ -108,6 +108,10 @@ impl Row {
             let pool = Arc::new(Pool::new(column, start, |at| load(at, start)));
             Case { pick: picks(Arc::clone(&pool), policy()), minimum: repeated(pool, minimum) }
         };
+        Self::of(name, build)
+    }
+
+    pub(crate) fn of(name: &'static str, build: impl Fn(Column, Instant) -> Case + 'static) -> Self {
         Self { name, build: Box::new(build) }
     }
 
@@ -116,7 +120,7 @@ impl Row {
     }
 }
 
-fn picks<L, P, K>(pool: Arc<Pool<L>>, policy: P) -> Job
+pub(crate) fn picks<L, P, K>(pool: Arc<Pool<L>>, policy: P) -> Job
 where
     L: Weigh + Send + Sync + 'static,
     P: Policy<Arc<Node<L>>, K> + Send + Sync + 'static,
@@ -131,7 +135,7 @@ where
     })
 }
 
-fn repeated<L: Send + Sync + 'static, K: Keyed + 'static>(
+pub(crate) fn repeated<L: Send + Sync + 'static, K: Keyed + 'static>(
     pool: Arc<Pool<L>>,
     choose: impl Fn(&Pool<L>, &K, &Now) -> usize + Sync + 'static,
 ) -> Job {

@@ -25,8 +25,9 @@ use output::Output;
 /// A scenario: its name, what it shows, and how it is run.
 type Entry = (&'static str, &'static str, fn() -> Output);
 
-const ENTRIES: [Entry; 14] = [
+const ENTRIES: [Entry; 15] = [
     ("linkerd", "one of eleven servers becomes slow", tables::faults::linkerd),
+    ("uneven", "servers of uneven speed, at nine tenths of what they can do", tables::faults::uneven),
     ("ramp", "load from 0.75 to 1.74 of the allocation, with antagonists", tables::prequal::ramp),
     ("rules", "half of the servers twice as slow, at 70 and 90 % load", tables::prequal::rules),
     ("probes", "how many probes Prequal needs", tables::prequal::probes),

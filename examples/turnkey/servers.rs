@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt;
 use std::future::pending;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -32,11 +33,13 @@ impl Mode {
     const ALL: [Self; 3] = [Self::Healthy, Self::Failing, Self::Hanging];
 }
 
+/// Says how long the next request takes, asked when it arrives.
+pub(crate) type Latency = Arc<dyn Fn() -> Duration + Send + Sync>;
+
 /// A server on a port of loopback.
-#[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
-    latency: Duration,
+    latency: Latency,
     mode: Arc<AtomicU8>,
     running: Option<Running>,
 }
@@ -49,8 +52,12 @@ struct Running {
 }
 
 impl Server {
-    /// Starts a server on a port of the system's choice.
+    /// Starts a server that takes the same time for all requests, on a port of the system's choice.
     pub(crate) fn start(latency: Duration) -> Result<Self, Box<dyn Error>> {
+        Self::with_latency(Arc::new(move || latency))
+    }
+
+    pub(crate) fn with_latency(latency: Latency) -> Result<Self, Box<dyn Error>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let mut server = Self { address, latency, mode: Arc::default(), running: None };
@@ -91,7 +98,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<Infallible>();
-        let (mode, latency) = (Arc::clone(&self.mode), self.latency);
+        let (mode, latency) = (Arc::clone(&self.mode), Arc::clone(&self.latency));
         let thread = thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -105,28 +112,37 @@ impl Server {
     }
 }
 
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-async fn accept(listener: TcpListener, mode: Arc<AtomicU8>, latency: Duration) {
+async fn accept(listener: TcpListener, mode: Arc<AtomicU8>, latency: Latency) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let mode = Arc::clone(&mode);
-        let service = service_fn(move |_: Request<Incoming>| answer(Arc::clone(&mode), latency));
+        let (mode, latency) = (Arc::clone(&mode), Arc::clone(&latency));
+        let service = service_fn(move |_: Request<Incoming>| answer(Arc::clone(&mode), Arc::clone(&latency)));
         let connection = hyper::server::conn::http1::Builder::new();
         tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
     }
 }
 
-async fn answer(mode: Arc<AtomicU8>, latency: Duration) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(mode: Arc<AtomicU8>, latency: Latency) -> Result<Response<Full<Bytes>>, Infallible> {
     let mode = Mode::ALL[usize::from(mode.load(Ordering::Relaxed))];
     let mut response = Response::new(Full::from("here you are"));
     match mode {
-        Mode::Healthy => sleep(latency).await,
+        Mode::Healthy => sleep(latency()).await,
         Mode::Failing => *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
         Mode::Hanging => pending().await,
     }

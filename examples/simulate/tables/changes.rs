@@ -11,7 +11,8 @@ use crate::sim::{Report, Sample, Stack};
 
 /// An eleventh server joins ten.
 pub(crate) fn newcomer() -> Output {
-    let stacks = Stack::all();
+    let mut stacks = Stack::all();
+    stacks.push(Stack::SlowStart);
     let mut output = Output::default();
     for (heading, cold) in
         [("a newcomer that is warm", Duration::ZERO), ("one that is three times as slow for 5 s", 5 * SECOND)]

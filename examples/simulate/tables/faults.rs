@@ -4,7 +4,7 @@ use super::SEED;
 use crate::output::{Output, Table, percent};
 use crate::parallel;
 use crate::plot::Chart;
-use crate::scenes::{SECOND, hung as hangs, linkerd as eleven, sinkhole as sink};
+use crate::scenes::{SECOND, hung as hangs, linkerd as eleven, sinkhole as sink, uneven as speeds};
 use crate::sim::{Report, Sample, Setup, Stack};
 
 /// Draws the load of one server over time.
@@ -43,9 +43,31 @@ pub(crate) fn linkerd() -> Output {
     Output { tables: vec![table], charts: vec![chart] }
 }
 
+/// Servers of uneven speed.
+pub(crate) fn uneven() -> Output {
+    let stacks = Stack::all();
+    let mut output = Output::default();
+    for spread in [1, 3, 6, 10] {
+        let reports =
+            parallel::map(&stacks, |stack| stack.run(&speeds::scenario(SEED, spread), &speeds::setup(SEED)));
+        let heading = match spread {
+            1 => String::from("twenty servers alike"),
+            _ => format!("the slowest of twenty takes {spread} times as long as the fastest"),
+        };
+        let mut table = Table::of_reports(heading, &["slow half"]);
+        for (stack, report) in stacks.iter().zip(&reports) {
+            let slow: f64 = (10..20).map(|server| report.share_of(server)).sum();
+            table.report(stack.name(), report, vec![percent(slow)]);
+        }
+        output.tables.push(table);
+    }
+    output
+}
+
 /// A server that fails at once.
 pub(crate) fn sinkhole() -> Output {
-    let stacks = Stack::all();
+    let mut stacks = Stack::all();
+    stacks.push(Stack::Ejector);
     let reports = parallel::map(&stacks, |stack| stack.run(&sink::scenario(SEED), &sink::setup(SEED)));
     let mut table = Table::of_reports(
         "one of ten fails everything within a millisecond, from 5 s on",

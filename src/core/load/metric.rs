@@ -12,6 +12,14 @@ use crate::core::Now;
 pub trait LoadMetric {
     /// Returns the load at `now`.
     fn measure(&self, now: &Now) -> f64;
+
+    /// Tells whether a request would wait for nobody: nothing is in flight, and nothing is known against the candidate.
+    ///
+    /// [`PowerOfTwoChoices::choices_when_busy`](crate::core::policy::PowerOfTwoChoices::choices_when_busy) asks it. By
+    /// default that is no load at all; a load that is more than zero at rest says it in its own way.
+    fn is_idle(&self, now: &Now) -> bool {
+        self.measure(now) <= 0.0
+    }
 }
 
 /// Marks a load that counts things, so that sums over candidates mean something.
@@ -25,6 +33,10 @@ macro_rules! delegate_metric {
         impl<L: LoadMetric + ?Sized> LoadMetric for $pointer {
             fn measure(&self, now: &Now) -> f64 {
                 (**self).measure(now)
+            }
+
+            fn is_idle(&self, now: &Now) -> bool {
+                (**self).is_idle(now)
             }
         }
 

@@ -4,6 +4,8 @@
 //! connection, spawns nothing, starts no load and decides no retry. It takes `&self`, so all threads share one without a
 //! lock around it.
 //!
+//! Which one to take is the subject of the [`guide`].
+//!
 //! | policy | chooses | per pick, prepared |
 //! |---|---|---|
 //! | [`RoundRobin`] | each in turn | O(1) |
@@ -54,6 +56,7 @@ mod circle;
 mod explain;
 mod fallback;
 mod groups;
+pub mod guide;
 mod identity;
 mod keys;
 mod least_loaded;

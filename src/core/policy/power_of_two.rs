@@ -6,11 +6,13 @@ use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, S
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
 ///
-/// [`choices`](Self::choices) draws another number of them. Load is divided by the weight, and by the part of it that a candidate gets while it ramps up. Equal loads are decided by
-/// a coin. With two candidates the busier one is never chosen; with one it is chosen.
+/// [`choices`](Self::choices) draws another number of them, [`choices_when_busy`](Self::choices_when_busy) more where two
+/// are not enough. Load is divided by the weight, and by the part of it that a candidate gets while it ramps up. Equal
+/// loads are decided by a coin. With two candidates the busier one is never chosen; with one it is chosen.
 ///
 /// Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE TPDS 12(10), 2001. It comes close
-/// to the least loaded of all at the cost of two samples, and does not herd when loads are stale.
+/// to the least loaded of all at the cost of two samples, and does not herd when loads are stale. That is so where members
+/// are alike. Where half of them are slow, a quarter of all pairs are two slow ones, however long their queues are.
 ///
 /// # Complexity
 ///
@@ -40,6 +42,7 @@ use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, S
 pub struct PowerOfTwoChoices {
     rng: Rng,
     choices: Choices,
+    when_busy: Option<Choices>,
 }
 
 impl PowerOfTwoChoices {
@@ -56,10 +59,38 @@ impl PowerOfTwoChoices {
     }
 
     /// Draws so many distinct candidates instead of two: at least one and at most sixteen, numbers beyond being taken for
-    /// these. One is a random choice; three are a little better than two, and more add little.
+    /// these. One is a random choice. Where members are alike three are a little better than two, and more add little;
+    /// where they differ in speed, two may not be enough at all.
     #[must_use]
     pub fn choices(self, choices: usize) -> Self {
         Self { choices: Choices::clamped(choices), ..self }
+    }
+
+    /// Draws so many candidates anew when the one chosen of the first is not [idle](LoadMetric::is_idle), and chooses of
+    /// these. At least one and at most sixteen are drawn; without this nothing is drawn anew.
+    ///
+    /// A pick costs two samples while there is little to do, and more only where that keeps requests out of queues. Of `d`
+    /// choices all are of the slow half of the members with a chance of `2^-d`, and near its limit a pool needs that to be no
+    /// more than the share of the requests that this half can take. Where its members take three times as long that is a
+    /// quarter, the limit of two choices; where they take fifteen times as long it is a sixteenth, that of four.
+    ///
+    /// ```
+    /// use poise::core::policy::PowerOfTwoChoices;
+    /// use poise::core::{Backend, InFlight, LoadTracker, Now, Policy};
+    ///
+    /// let backends = [3, 2, 1].map(|busy| Backend::new(busy).with_load(InFlight::new()));
+    /// for backend in &backends {
+    ///     for _ in 0..*backend.id() {
+    ///         backend.load().start(&Now::lazy())?;
+    ///     }
+    /// }
+    /// let policy = PowerOfTwoChoices::new().choices_when_busy(3);
+    /// assert_eq!(policy.pick(&backends, &())?.index(), 2, "nobody is idle, so that all three are compared");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn choices_when_busy(self, choices: usize) -> Self {
+        Self { when_busy: Some(Choices::clamped(choices)), ..self }
     }
 }
 
@@ -68,7 +99,17 @@ impl<C: Candidate> Prepare<C> for PowerOfTwoChoices {}
 impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoices {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
-        self.choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
+        let least = |choices: Choices| {
+            choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
+        };
+        let picked = least(self.choices)?;
+        match self.when_busy {
+            // Two have been compared already.
+            Some(more) if view.len() > 2 && !view.candidates()[picked.index()].load().is_idle(view.now()) => {
+                least(more)
+            }
+            _ => Ok(picked),
+        }
     }
 
     fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {

@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hash};
 use super::entry::{Entry, Sample};
 use super::recent::Recent;
 use super::{Order, ProbeAnswer, ProbeConfig};
-use crate::core::{Now, Rng, StableBuildHasher};
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::core::{Changes, Now, Rng, StableBuildHasher};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 /// How many answers a pool keeps at most.
 pub(super) const MOST: usize = 16;
@@ -64,6 +64,11 @@ pub struct ProbePool {
     handed_out: AtomicU64,
     /// Who holds it is the only one that writes answers.
     recent: Mutex<Recent>,
+    driver: Mutex<Changes>,
+    /// Whether there is a driver.
+    is_watched: AtomicBool,
+    /// Whether the driver has found nothing due, and wants to be told.
+    is_waiting: AtomicBool,
 }
 
 impl ProbePool {
@@ -84,6 +89,9 @@ impl ProbePool {
             queries: AtomicU64::new(0),
             handed_out: AtomicU64::new(0),
             recent: Mutex::new(recent),
+            driver: Mutex::new(Changes::default()),
+            is_watched: AtomicBool::new(false),
+            is_waiting: AtomicBool::new(false),
             max_age: u64::try_from(config.max_age().as_nanos()).unwrap_or(u64::MAX),
             config,
         }
@@ -97,10 +105,34 @@ impl ProbePool {
 
     /// Takes the number of probes that queries have earned since the last call.
     ///
-    /// No more than the capacity are handed out at once: what a driver has slept through is not made up for.
+    /// No more than the capacity are handed out at once: what a driver has slept through is not made up for. When it is none,
+    /// whoever [watches](Self::watch_due) is told of the next one.
     #[must_use = "probes that are taken and not sent starve the pool"]
     pub fn take_due(&self) -> usize {
-        let earned = self.config.probes.after(self.queries.load(Ordering::Relaxed));
+        match self.take_earned() {
+            0 if self.is_watched.load(Ordering::Relaxed) => {
+                // SeqCst, at both words here and in a query: of a query and a driver that falls asleep at the same time, one
+                // sees the other.
+                self.is_waiting.store(true, Ordering::SeqCst);
+                self.take_earned()
+            }
+            due => due,
+        }
+    }
+
+    /// Has `driver` told when probes are due again after [`take_due`](Self::take_due) found none. There is one driver: it
+    /// takes the place of the last one, which is dropped, as this one is with the pool.
+    ///
+    /// It is told by the query that makes a probe due, once, on the thread of that query.
+    pub fn watch_due(&self, driver: Changes) {
+        let previous = std::mem::replace(&mut *lock(&self.driver), driver);
+        self.is_watched.store(true, Ordering::Relaxed);
+        // Whoever is told of the end of the last one may look at the pool.
+        drop(previous);
+    }
+
+    fn take_earned(&self) -> usize {
+        let earned = self.config.probes.after(self.queries.load(Ordering::SeqCst));
         let before = self.handed_out.fetch_max(earned, Ordering::Relaxed);
         usize::try_from(earned.saturating_sub(before)).unwrap_or(usize::MAX).min(self.config.capacity())
     }
@@ -185,10 +217,23 @@ impl ProbePool {
         }
     }
 
+    #[cold]
+    fn call_driver(&self) {
+        let earned = self.config.probes.after(self.queries.load(Ordering::SeqCst));
+        let is_due = earned > self.handed_out.load(Ordering::Relaxed);
+        if is_due && self.is_waiting.swap(false, Ordering::SeqCst) {
+            let driver = lock(&self.driver).clone();
+            driver.notify();
+        }
+    }
+
     /// Counts a query, and throws away what it makes go.
     #[inline]
     pub(crate) fn end_query(&self, samples: &mut Samples, order: Order) {
-        let before = self.queries.fetch_add(1, Ordering::Relaxed);
+        let before = self.queries.fetch_add(1, Ordering::SeqCst);
+        if self.is_waiting.load(Ordering::SeqCst) {
+            self.call_driver();
+        }
         let removals = self.config.removals;
         let (from, to) = (removals.after(before), removals.after(before.wrapping_add(1)));
         for turn in from..to {

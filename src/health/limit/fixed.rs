@@ -46,6 +46,10 @@ impl LoadMetric for FixedLimit {
     fn measure(&self, now: &Now) -> f64 {
         self.load.measure(now)
     }
+
+    fn is_idle(&self, now: &Now) -> bool {
+        self.load.is_idle(now)
+    }
 }
 
 impl AdditiveLoad for FixedLimit {

@@ -48,6 +48,10 @@ impl<Load: LoadMetric, L> LoadMetric for LimitedLoad<Load, L> {
     fn measure(&self, now: &Now) -> f64 {
         self.load.measure(now)
     }
+
+    fn is_idle(&self, now: &Now) -> bool {
+        self.load.is_idle(now)
+    }
 }
 
 impl<Load: AdditiveLoad, L> AdditiveLoad for LimitedLoad<Load, L> {

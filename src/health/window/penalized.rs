@@ -52,6 +52,10 @@ impl<L: LoadMetric> LoadMetric for Penalized<L> {
     fn measure(&self, now: &Now) -> f64 {
         (self.load.measure(now) + 1.0) * (1.0 + self.score.score(now))
     }
+
+    fn is_idle(&self, now: &Now) -> bool {
+        self.load.is_idle(now) && self.score.is_idle(now)
+    }
 }
 
 impl<L: LoadTracker> LoadTracker for Penalized<L> {

@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::time::Instant;
 
-use ::tokio::time;
-
-use super::contain::{Panicked, contain_until};
 use super::{ProbeEnd, TimeoutPolicy};
 use crate::core::Now;
 use crate::health::{ActiveHealthConfig, ProbeOutcome};
+use crate::tokio::contain::{Panicked, contain_until};
+use crate::tokio::wait::{now, sleep_until};
 
 /// Says how a probe ended, what that means, and when that was.
 pub(super) struct Ended {
@@ -35,16 +34,4 @@ pub(super) async fn attempt<F: Future<Output = ProbeOutcome>>(
         }
         Err(Panicked) => ended(ProbeEnd::Panicked, ProbeOutcome::Cancelled, now()),
     }
-}
-
-/// Waits until an instant; `None` is for ever.
-pub(super) async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
-pub(super) fn now() -> Instant {
-    time::Instant::now().into_std()
 }

@@ -5,7 +5,6 @@
 //! to them, and go on after a probe that panics.
 
 mod attempt;
-mod contain;
 mod probe;
 mod report;
 mod runner;

@@ -9,11 +9,12 @@ use std::task::Poll;
 
 use ::tokio::sync::Notify;
 
-use super::attempt::{attempt, now, sleep_until};
-use super::contain::{Panicked, contain};
+use super::attempt::attempt;
 use super::{ProbeEndCounts, ProbeReport, TimeoutPolicy, TokioProbe};
 use crate::core::{Changes, Now};
 use crate::health::{ActiveHealth, ProbeReservation};
+use crate::tokio::contain::{Panicked, contain};
+use crate::tokio::wait::{now, sleep_until};
 
 /// Probes one endpoint whenever that is due, by Tokio's clock.
 ///

@@ -3,19 +3,21 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use ::tokio::sync::Notify;
 
-use super::attempt::{attempt, now, sleep_until};
-use super::contain::{Panicked, contain};
+use super::attempt::attempt;
 use super::runner::either;
 use super::{ProbeEndCounts, ProbeReport, TimeoutPolicy};
 use crate::core::{Changes, Now};
 use crate::health::{ActiveHealth, ProbeOutcome, ProbeSchedule, StartedProbe};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::tokio::contain::{Panicked, contain};
+use crate::tokio::flights::Flights;
+use crate::tokio::wait::{now, sleep_until};
 
 /// Probes the members of a set whenever that is due, by Tokio's clock.
 ///
@@ -174,7 +176,7 @@ where
     let mut flights = Flights::default();
     while !shared.gate.is_closed.load(Ordering::Acquire) {
         while let Some(started) = start(&shared) {
-            flights.0.push(Box::pin(fly(started, &probe, shared.policy)));
+            flights.start(fly(started, &probe, shared.policy));
         }
         let next = lock(&shared.schedule).next_due();
         let (mut flying, mut waiting) =
@@ -210,30 +212,4 @@ where
     let ended = attempt(|| probe(&key), started.health().config(), policy, at).await;
     let completion = started.complete(ended.outcome, &ended.at);
     (key, ProbeReport { end: ended.end, completion, epoch, elapsed: ended.at.since(at) })
-}
-
-/// The probes under way: no more than the schedule allows, so all of them are polled.
-struct Flights<F>(Vec<Pin<Box<F>>>);
-
-impl<F> Default for Flights<F> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<F: Future> Flights<F> {
-    /// Waits for the next that ends, if one is under way.
-    fn next(&mut self) -> impl Future<Output = F::Output> {
-        poll_fn(|context| self.poll_next(context))
-    }
-
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<F::Output> {
-        for place in 0..self.0.len() {
-            if let Poll::Ready(output) = self.0[place].as_mut().poll(context) {
-                drop(self.0.swap_remove(place));
-                return Poll::Ready(output);
-            }
-        }
-        Poll::Pending
-    }
 }

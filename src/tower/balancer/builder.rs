@@ -27,7 +27,7 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 ///
 /// | setting | default | why |
 /// |---|---|---|
-/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`](crate::core::policy::PowerOfTwoChoices) | close to the least loaded of all, for two samples, and it does not herd |
+/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`](crate::core::policy::PowerOfTwoChoices), [four when busy](crate::core::policy::PowerOfTwoChoices::choices_when_busy) | close to the least loaded of all, for two samples while there is little to do, and it does not herd |
 /// | [`load`](Self::load) | [`PeakEwma`](crate::core::PeakEwma) | sees slow, failing and hung endpoints |
 /// | [`key`](Self::key) | none | only the user knows which requests belong together |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |

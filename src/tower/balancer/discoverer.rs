@@ -170,7 +170,7 @@ impl Discoverer {
             on_drained: None,
             repeating: Repeating::none(),
         };
-        Builder::new(Box::new(PeakEwma::new), PowerOfTwoChoices::new(), NoContext, rest)
+        Builder::new(Box::new(PeakEwma::new), PowerOfTwoChoices::new().choices_when_busy(4), NoContext, rest)
     }
 }
 

@@ -9,8 +9,7 @@ use poise::core::{Backend, Now, Policy, View};
 use crate::sim::SimLoad;
 
 /// Throws as many balls as there are bins, and returns how many the fullest one has.
-pub(crate) fn fullest<L: SimLoad>(bins: u32, choices: usize, seed: u64, load: impl Fn(&Now) -> L) -> u32 {
-    let policy = PowerOfTwoChoices::seeded(seed).choices(choices);
+pub(crate) fn fullest<L: SimLoad>(bins: u32, policy: &PowerOfTwoChoices, load: impl Fn(&Now) -> L) -> u32 {
     let now = Now::lazy();
     let backends: Vec<_> = (0..bins).map(|id| Backend::new(id).with_load(load(&now))).collect();
     let mut balls = vec![0; backends.len()];

@@ -12,6 +12,7 @@ pub(crate) mod sinkhole;
 pub(crate) mod storm;
 pub(crate) mod supermarket;
 pub(crate) mod testbed;
+pub(crate) mod uneven;
 
 use std::time::Duration;
 

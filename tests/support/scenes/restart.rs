@@ -26,5 +26,5 @@ pub(crate) fn scenario(seed: u64, announced: bool) -> Scenario {
 }
 
 pub(crate) fn setup(seed: u64) -> Setup {
-    Setup::new(seed).clients(4)
+    Setup::new(seed).with_clients(4)
 }

@@ -16,5 +16,5 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
 }
 
 pub(crate) fn setup(seed: u64) -> Setup {
-    Setup::new(seed).clients(4)
+    Setup::new(seed).with_clients(4)
 }

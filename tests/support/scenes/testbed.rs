@@ -58,5 +58,5 @@ fn server(factor: u32) -> Server {
 pub(crate) const FEW_REMOVALS: Probing = Probing { rate: 3.0, removals: 0.25, quantile: 0.840_896_4 };
 
 pub(crate) fn run(stack: Stack, scenario: &Scenario, seed: u64) -> Report {
-    stack.run(scenario, &Setup::new(seed).clients(CLIENTS))
+    stack.run(scenario, &Setup::new(seed).with_clients(CLIENTS))
 }

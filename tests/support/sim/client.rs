@@ -9,7 +9,10 @@ use poise::core::{
     Attempted, Backend, Candidate, InFlight, LoadMetric, LoadTracker, Now, Outcome, PeakEwma, Policy,
     Prepared, ProbeAnswer, View,
 };
-use poise::health::{CircuitTicket, Completion, HealthChecked, PassiveHealth};
+use poise::health::{
+    CircuitTicket, Completion, Ejection, Ejector, HealthChecked, OutcomeWindow, OutlierSample, PassiveHealth,
+    SlowStart,
+};
 use poise::tower::RetryBudget;
 
 use super::clock::Nanos;
@@ -36,6 +39,9 @@ pub(crate) trait Node: Candidate<Id = usize, Load: SimLoad + Sized> {
     fn circuit(&self) -> Option<&PassiveHealth> {
         None
     }
+
+    /// Hears that it has joined the others.
+    fn join(&self, _: &Now) {}
 }
 
 impl<L: SimLoad> Node for Backend<usize, (), L> {}
@@ -43,6 +49,18 @@ impl<L: SimLoad> Node for Backend<usize, (), L> {}
 impl<L: SimLoad> Node for HealthChecked<Backend<usize, (), L>, PassiveHealth> {
     fn circuit(&self) -> Option<&PassiveHealth> {
         Some(self.health())
+    }
+}
+
+impl<L: SimLoad> Node for HealthChecked<Backend<usize, (), L>, Arc<Ejection>> {}
+
+impl<N: Node> Node for SlowStart<N> {
+    fn circuit(&self) -> Option<&PassiveHealth> {
+        self.candidate().circuit()
+    }
+
+    fn join(&self, now: &Now) {
+        self.restart(now);
     }
 }
 
@@ -72,6 +90,7 @@ pub(crate) struct Client<'n, C, P> {
     prepared: Prepared,
     probing: Option<Prequal>,
     reports: Option<Arc<UtilizationReports>>,
+    ejecting: Option<Ejecting>,
     budget: Option<RetryBudget>,
     latencies: Latencies,
 }
@@ -103,6 +122,7 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
             prepared: Prepared::none(),
             probing: None,
             reports: None,
+            ejecting: None,
             budget: None,
             latencies: Latencies::default(),
         }
@@ -116,6 +136,11 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
     /// Has it record the reports that servers attach to their answers.
     pub(crate) fn recording(self, reports: Arc<UtilizationReports>) -> Self {
         Self { reports: Some(reports), ..self }
+    }
+
+    /// Has it eject servers that fail more than others do.
+    pub(crate) fn ejecting(self, ejecting: Ejecting) -> Self {
+        Self { ejecting: Some(ejecting), ..self }
     }
 
     /// Limits retries and hedges.
@@ -137,7 +162,9 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
         if !self.scope.is_empty() {
             for newcomer in newcomers {
                 let mut peers = self.scope.iter().map(|at| self.nodes[*at as usize].load());
-                self.nodes[newcomer as usize].load().seed(&mut peers, now);
+                let node = &self.nodes[newcomer as usize];
+                node.load().seed(&mut peers, now);
+                node.join(now);
             }
         }
         scope.clone_into(&mut self.scope);
@@ -181,6 +208,9 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
         let node = &self.nodes[attempt.server];
         node.load().responded(attempt.ticket, outcome, now);
         node.load().release(attempt.ticket, now);
+        if let Some(ejecting) = &self.ejecting {
+            ejecting.windows[attempt.server].record(outcome, now);
+        }
         let (Some(circuit), Some(permit)) = (node.circuit(), attempt.permit) else { return };
         if circuit.settle(permit, outcome, now) == Completion::Closed {
             // As a balancer does: whoever returns starts from what its peers are like.
@@ -211,6 +241,9 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
     }
 
     pub(super) fn count_request(&mut self, now: &Now) {
+        if let Some(ejecting) = &mut self.ejecting {
+            ejecting.advance(now);
+        }
         if let Some(budget) = &mut self.budget {
             budget.deposit(1, now.instant());
         }
@@ -228,6 +261,26 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
     /// Returns after how long to hedge: at this quantile of the last latencies, once there are enough.
     pub(super) fn hedge_after(&self, quantile: f64) -> Option<Duration> {
         self.latencies.quantile(quantile).map(Duration::from_nanos)
+    }
+}
+
+/// The control loop that ejects servers, and what it looks at. It is driven by the requests of its client.
+pub(crate) struct Ejecting {
+    pub(super) ejector: Ejector,
+    pub(super) members: Vec<Arc<Ejection>>,
+    pub(super) windows: Vec<OutcomeWindow>,
+}
+
+impl Ejecting {
+    fn advance(&mut self, now: &Now) {
+        if self.ejector.next_change().is_some_and(|at| now.instant() < at) {
+            return;
+        }
+        let windows = &self.windows;
+        self.ejector.advance(now, &self.members, |member| {
+            let counts = windows[member].counts(now);
+            OutlierSample::new(counts.successes(), counts.total())
+        });
     }
 }
 

@@ -7,10 +7,13 @@ use poise::core::policy::{
     LeastLoaded, PowerOfTwoChoices, Prequal, Random, RoundRobin, UtilizationReports, UtilizationWeighted,
 };
 use poise::core::{Backend, InFlight, Now, PeakEwma, Policy, ProbeConfig, ProbePool};
-use poise::health::{BudgetConfig, CircuitConfig, ExclusionBudget, HealthChecked, PassiveHealth};
+use poise::health::{
+    BudgetConfig, CircuitConfig, Ejection, Ejector, EjectorConfig, ExclusionBudget, HealthChecked,
+    OutcomeWindow, OutlierConfig, PassiveHealth, SlowStart, SlowStartConfig, WindowConfig,
+};
 use poise::tower::RetryBudget;
 
-use super::client::{Client, SimLoad};
+use super::client::{Client, Ejecting, Node, SimLoad};
 use super::report::Report;
 use super::scenario::{Scenario, start};
 
@@ -27,8 +30,13 @@ pub(crate) enum Stack {
     TwoByCount,
     /// Two choices by latency and requests of this client.
     TwoByLatency,
-    /// What a `Balancer` does by default: the same, with circuits and the budget for those that are out.
+    /// What a `Balancer` does by default: the same, of four where the better of two is busy, with circuits and the budget
+    /// for those that are out.
     Default,
+    /// The same, where newcomers get their share little by little, over 5 s.
+    SlowStart,
+    /// Two choices by requests of this client, without circuits, but with an ejector that sweeps every 2 s.
+    Ejector,
     /// In turn by reported utilisation.
     Reported,
     /// By probes.
@@ -82,8 +90,17 @@ impl Setup {
     }
 
     /// Sets the number of clients.
-    pub(crate) fn clients(self, clients: usize) -> Self {
+    pub(crate) fn with_clients(self, clients: usize) -> Self {
         Self { clients, ..self }
+    }
+
+    /// Makes the clients, each from a seed of its own.
+    fn clients<'n, C: Node, P: Policy<C, u64>>(
+        &self,
+        client: impl Fn(u64) -> Client<'n, C, P>,
+    ) -> Vec<Client<'n, C, P>> {
+        let client = |at| client(self.seed + at as u64).with_budget(self.budget.clone());
+        (0..self.clients).map(client).collect()
     }
 
     /// Lets clients try again as often as they like.
@@ -123,6 +140,8 @@ impl Stack {
             Self::TwoByCount => "P2C, in flight",
             Self::TwoByLatency => "P2C, Peak EWMA",
             Self::Default => "default stack",
+            Self::SlowStart => "default, slow start",
+            Self::Ejector => "P2C, ejector",
             Self::Reported => "reported weights",
             Self::Prequal(_) => "Prequal",
         }
@@ -133,13 +152,16 @@ impl Stack {
         match self {
             Self::TwoByLatency => scenario.run_clients(self.clients(scenario, setup, PeakEwma::new_at)),
             Self::Default => {
-                let clients = (0..setup.clients).map(|at| {
-                    let seed = setup.seed + at as u64;
-                    Client::new(PowerOfTwoChoices::seeded(seed), guarded(scenario.size(), seed))
-                        .with_budget(setup.budget.clone())
-                });
-                scenario.run_clients(clients.collect())
+                let client = |seed| Client::new(by_default(seed), guarded(scenario.size(), seed));
+                scenario.run_clients(setup.clients(client))
             }
+            Self::SlowStart => {
+                let window = SlowStartConfig::new(Duration::from_secs(5)).expect("not zero");
+                let slow = |node| SlowStart::new(node, window);
+                let nodes = |seed| guarded(scenario.size(), seed).into_iter().map(slow).collect();
+                scenario.run_clients(setup.clients(|seed| Client::new(by_default(seed), nodes(seed))))
+            }
+            Self::Ejector => scenario.run_clients(setup.clients(|seed| ejecting(scenario.size(), seed))),
             _ => scenario.run_clients(self.clients(scenario, setup, |_| InFlight::new())),
         }
     }
@@ -158,7 +180,7 @@ impl Stack {
                 Self::RoundRobin => Client::new(boxed(RoundRobin::starting_at(turn)), nodes()),
                 Self::Random => Client::new(boxed(Random::seeded(seed)), nodes()),
                 Self::LeastLoaded => Client::new(boxed(LeastLoaded::seeded(seed)), nodes()),
-                Self::TwoByCount | Self::TwoByLatency | Self::Default => {
+                Self::TwoByCount | Self::TwoByLatency | Self::Default | Self::SlowStart | Self::Ejector => {
                     Client::new(boxed(PowerOfTwoChoices::seeded(seed)), nodes())
                 }
                 Self::Reported => {
@@ -180,6 +202,31 @@ impl Stack {
 
 fn boxed<C, P: Policy<C, u64> + 'static>(policy: P) -> AnyPolicy<C> {
     Box::new(policy)
+}
+
+/// Makes the policy that a `Balancer` has by default.
+fn by_default(seed: u64) -> PowerOfTwoChoices {
+    PowerOfTwoChoices::seeded(seed).choices_when_busy(4)
+}
+
+type Ejectable = HealthChecked<Backend<usize, (), InFlight>, Arc<Ejection>>;
+
+/// Makes a client that ejects servers by what became of the requests of the last two seconds.
+fn ejecting(servers: usize, seed: u64) -> Client<'static, Ejectable, PowerOfTwoChoices> {
+    const INTERVAL: Duration = Duration::from_secs(2);
+    let budget = Arc::new(ExclusionBudget::new(BudgetConfig::default()));
+    budget.set_members(servers);
+    let members: Vec<_> = (0..servers).map(|_| Arc::new(Ejection::new(Arc::clone(&budget)))).collect();
+    let window = WindowConfig::default().with_age(INTERVAL).expect("in range");
+    let outliers = OutlierConfig::default().with_min_requests(20).expect("not zero");
+    let config = EjectorConfig::default().with_interval(INTERVAL).expect("not zero").with_outliers(outliers);
+    let node = |(id, member): (usize, &Arc<Ejection>)| {
+        HealthChecked::new(Backend::new(id).with_load(InFlight::new()), Arc::clone(member))
+    };
+    let nodes = members.iter().enumerate().map(node).collect();
+    let windows = (0..servers).map(|_| OutcomeWindow::new(window)).collect();
+    let ejecting = Ejecting { ejector: Ejector::new(config), members, windows };
+    Client::new(PowerOfTwoChoices::seeded(seed), nodes).ejecting(ejecting)
 }
 
 /// Makes servers with the circuits and the budget that a `Balancer` has by default.

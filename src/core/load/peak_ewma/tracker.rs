@@ -190,6 +190,11 @@ impl LoadMetric for PeakEwma {
         let penalty = f64::from(1_u32 << self.failures.project(now, self.tau));
         self.latency(now) * penalty * (pending.cast_signed() as f64 + 1.0)
     }
+
+    #[inline]
+    fn is_idle(&self, now: &Now) -> bool {
+        self.pending.count() == 0 && self.failures.project(now.nanos(), self.tau) == 0
+    }
 }
 
 impl LoadTracker for PeakEwma {
