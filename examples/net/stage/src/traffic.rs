@@ -120,11 +120,23 @@ impl Traffic {
     /// Starts to send, 100 requests in a second.
     #[must_use]
     pub fn start(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>) -> Self {
+        Self::getting(teller, who, balancer, AT_MOST)
+    }
+
+    /// As [`start`](Self::start), for as long as the process lives or until it is told to finish.
+    #[must_use]
+    pub fn endless(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>) -> Self {
+        // That takes more than a year.
+        Self::getting(teller, who, balancer, u32::MAX)
+    }
+
+    fn getting(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>, at_most: u32) -> Self {
         let asked = balancer.clone();
-        Self::asking(teller, who, balancer, move || {
+        let ask = move || {
             let response = asked.send(Get);
             async move { Ok(response.await.map(drop)?) }
-        })
+        };
+        Self::asking_at_most(teller, who, balancer, ask, at_most)
     }
 }
 
@@ -139,9 +151,28 @@ impl<S, R> Traffic<S, R> {
     where
         F: Future<Output = Result<(), BoxError>> + Send + 'static,
     {
+        Self::asking_at_most(teller, who, balancer, ask, AT_MOST)
+    }
+
+    fn asking_at_most<F>(
+        teller: Teller,
+        who: &'static str,
+        balancer: Balancer<S, R>,
+        ask: impl Fn() -> F + Send + 'static,
+        at_most: u32,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
         let counts = Arc::new(Counts::default());
-        let sender = tokio::spawn(send(teller, who, ask, Arc::clone(&counts)));
+        let sender = tokio::spawn(send(teller, who, ask, at_most, Arc::clone(&counts)));
         Self { teller, who, balancer, counts, sender }
+    }
+
+    /// Returns what the clients have seen so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.counts.tally()
     }
 
     /// Waits until a member serves.
@@ -241,13 +272,13 @@ impl<S, R> Traffic<S, R> {
     }
 }
 
-async fn send<F>(teller: Teller, who: &'static str, ask: impl Fn() -> F, counts: Arc<Counts>)
+async fn send<F>(teller: Teller, who: &'static str, ask: impl Fn() -> F, at_most: u32, counts: Arc<Counts>)
 where
     F: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(CONCURRENT as usize));
     let start = Instant::now();
-    for number in 0..AT_MOST {
+    for number in 0..at_most {
         sleep_until(start + Duration::from_secs(1) * number / PER_SECOND).await;
         if counts.stop.load(Ordering::Relaxed) {
             break;
