@@ -39,8 +39,8 @@ impl Unwell {
         *self.0.lock().unwrap() = names.into();
     }
 
-    fn probe(&self, name: &str) -> std::future::Ready<ProbeOutcome> {
-        let is_unwell = self.0.lock().unwrap().iter().any(|unwell| *unwell == name);
+    fn probe(&self, name: &'static str) -> std::future::Ready<ProbeOutcome> {
+        let is_unwell = self.0.lock().unwrap().contains(&name);
         ready(if is_unwell { ProbeOutcome::Unhealthy } else { ProbeOutcome::Healthy })
     }
 }

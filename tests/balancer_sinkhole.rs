@@ -18,7 +18,7 @@ use tower::Service;
 
 const SERVERS: u64 = 20;
 /// Each server works on so many requests at once.
-const WORKERS: u64 = 4;
+const WORKERS: usize = 4;
 /// So long on each, on average.
 const MILLIS: u64 = 20;
 
@@ -45,7 +45,7 @@ impl Service<()> for Server {
         }
         // From a millisecond on, which is what the timer can tell.
         let work = 1.0 - (1.0 - self.rng.unit()).ln() * (MILLIS - 1) as f64;
-        let (workers, work) = (Arc::clone(&self.workers), Duration::from_millis(work as u64));
+        let (workers, work) = (Arc::clone(&self.workers), Duration::from_secs_f64(work / 1_000.0));
         Box::pin(async move {
             let _worker = workers.acquire_owned().await.map_err(|_| "closed")?;
             sleep(work).await;
@@ -64,14 +64,14 @@ async fn two_of_twenty_that_fail_at_once_cost_less_than_a_hundredth_after_the_fi
     let breaks = Arc::clone(&is_broken);
     let pool = Balancer::builder()
         .discover(directory.reader(), move |name, _| Server {
-            workers: Arc::new(Semaphore::new(WORKERS as usize)),
+            workers: Arc::new(Semaphore::new(WORKERS)),
             is_broken: if *name < 2 { Arc::clone(&breaks) } else { Arc::default() },
             rng: Rng::seeded(*name),
         })
         .spawn()
         .unwrap();
     // Nine tenths of what all twenty can do.
-    let per_second = SERVERS * WORKERS * 1_000 / MILLIS * 9 / 10;
+    let per_second = SERVERS * WORKERS as u64 * 1_000 / MILLIS * 9 / 10;
     let mut ticks = interval(Duration::from_secs(1) / u32::try_from(per_second).unwrap());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let failed: Arc<[AtomicU64; 15]> = Arc::default();

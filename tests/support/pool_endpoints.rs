@@ -45,7 +45,7 @@ impl Manner {
     /// Says what it does with the request of this number.
     fn at(self, name: &str, number: u64) -> Self {
         let fails = match self {
-            Self::FailsOneIn(requests) => number % requests == 0,
+            Self::FailsOneIn(requests) => number.is_multiple_of(requests),
             Self::FailsAtRandom { percent, seed } => {
                 let mut hasher = StableHasher::with_seed(seed);
                 (name, number).hash(&mut hasher);

@@ -238,6 +238,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 }
 
 /// What a transition has begun or ended for the cluster as a whole.
+#[derive(Clone, Copy)]
 #[must_use = "it is to be announced"]
 pub(super) struct Settled {
     /// Requests no longer fail at once.

@@ -78,7 +78,9 @@ where
         let membership = Membership::start(workshop, reader, &cluster, &now);
         let mut outliers = outliers.map(Outliers::new);
         // The first interval begins with the pool.
-        outliers.iter_mut().for_each(|outliers| outliers.poll(&cluster, &now));
+        if let Some(outliers) = &mut outliers {
+            outliers.poll(&cluster, &now);
+        }
         let probes = probe.map(|probe| Probes::new(probe, probing));
         let drains = Drains::new(on_drained);
         Self { cluster, membership, drains, probes, outliers, alarm: Alarm::default() }
@@ -95,7 +97,9 @@ where
             let cluster = Arc::clone(&machines.cluster);
             let hook = &*cluster.settings.hook;
             discard(hook, std::mem::take(&mut machines.membership.slots));
-            machines.probes.iter_mut().for_each(|probes| probes.abandon(&cluster));
+            if let Some(probes) = &mut machines.probes {
+                probes.abandon(&cluster);
+            }
             discard(hook, driving.take());
             Poll::Ready(())
         })))
@@ -111,8 +115,12 @@ where
             let now = Now::at(self.cluster.settings.timer.now());
             self.membership.poll(&self.cluster, cx, &now);
             self.drains.poll(&mut self.membership.slots, &self.cluster, &now);
-            self.probes.iter_mut().for_each(|probes| probes.poll(&self.cluster, &now));
-            self.outliers.iter_mut().for_each(|outliers| outliers.poll(&self.cluster, &now));
+            if let Some(probes) = &mut self.probes {
+                probes.poll(&self.cluster, &now);
+            }
+            if let Some(outliers) = &mut self.outliers {
+                outliers.poll(&self.cluster, &now);
+            }
             self.cluster.sweep(&now);
             let at = self.acts_at(&now);
             ready!(self.alarm.poll(Some(&*self.cluster.settings.timer), at, cx));
