@@ -54,14 +54,6 @@ impl Traffic {
         Self { patience: Some(patience), ..self }
     }
 
-    /// Sends each when the one before was answered, at this rate if answers take no time.
-    pub(crate) async fn answer_in_turn(self, pool: &Pool) {
-        for request in 0..self.requests {
-            tokio::time::sleep(self.every).await;
-            let _answer = pool.send(request).await;
-        }
-    }
-
     /// Sends them all, and counts what has ended.
     pub(crate) async fn send(self, pool: &Pool) -> Arc<Tally> {
         let tally = Arc::new(Tally::default());
