@@ -57,6 +57,7 @@ mod least_loaded;
 mod least_requests;
 mod locality;
 mod maglev;
+mod nearest;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
 mod policy;
 mod power_of_two;

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use super::table::Schedule;
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
+use crate::core::view::Lots;
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses each eligible candidate in turn, as often as its weight says, and spreads the turns of each evenly.
@@ -17,6 +18,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 ///   greatest common divisor of the weights, are rounded to that length, largest remainders first, and everybody has one
 ///   turn at least; [`ScheduleReport`](super::ScheduleReport) says how far that is off.
 /// - Who cannot be chosen is passed over, and the others keep their shares of the cycle among each other.
+/// - Who [ramps up](crate::core::Candidate::ramp) takes each of its turns with the chance of its part, and otherwise the next
+///   turn of the cycle is taken, so that it gets that part of its weight. The schedule stays as it is.
 ///
 /// A new policy, and each clone, starts at a random turn of the cycle; [`starting_at`](Self::starting_at) fixes it.
 ///
@@ -57,6 +60,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 #[derive(Debug, Default)]
 pub struct SmoothWeightedRoundRobin {
     start: Option<usize>,
+    /// Only those who ramp up leave it to chance.
+    rng: Rng,
     unprepared: Unprepared,
 }
 
@@ -67,10 +72,12 @@ impl SmoothWeightedRoundRobin {
         Self::default()
     }
 
-    /// Makes a policy that starts at this turn of the cycle.
+    /// Makes a policy that starts at this turn of the cycle, and whose picks are reproducible in the order in which they
+    /// happen.
     #[must_use]
     pub fn starting_at(turn: usize) -> Self {
-        Self { start: Some(turn), unprepared: Unprepared::new() }
+        let rng = Rng::seeded_apart(turn as u64, "smooth");
+        Self { start: Some(turn), rng, unprepared: Unprepared::new() }
     }
 
     fn build<C>(
@@ -90,12 +97,16 @@ impl SmoothWeightedRoundRobin {
 
     /// Picks by the schedule of a view that brings none.
     #[cold]
-    fn unprepared<C: Candidate<Id: Hash>>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
+    fn unprepared<C: Candidate<Id: Hash>>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
         // Nobody flips the bits of this schedule, so all are set and the members decide.
         let fingerprint = fingerprint(view, &ByIdentity);
         let build = |last: Option<&Prepared>| self.build(view, last, |_| true);
         let prepared = self.unprepared.get_or_follow(fingerprint, build)?;
-        prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?.next(view)
+        prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?.next(view, lots)
     }
 }
 
@@ -120,9 +131,11 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         if view.is_empty() {
             return Err(PickError::Empty);
         }
+        let lots = Lots::new(&self.rng);
+        let lots = &|entry| lots.at(entry);
         let slot = match view.table::<Schedule>() {
-            Some(schedule) => schedule.next(view)?,
-            None => self.unprepared(view)?,
+            Some(schedule) => schedule.next(view, lots)?,
+            None => self.unprepared(view, lots)?,
         };
         Ok(view.select(slot))
     }
