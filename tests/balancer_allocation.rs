@@ -16,6 +16,7 @@ use std::time::Duration;
 use poise::core::policy::{Maglev, PriorityFailover};
 use poise::core::{Attributes, Backend, LoadTracker, Outcome};
 use poise::discovery::Directory;
+use poise::observe::TracingObserver;
 use poise::tokio::TokioTimer;
 use poise::tower::{Balancer, Event, Hedge, Hook, Retry};
 use tower::Service;
@@ -136,6 +137,16 @@ fn a_hook_and_a_classifier_add_no_allocation() {
     let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
     assert_eq!(allocated_by(&balancer, 10_000), 0);
     assert!(events.0.load(Ordering::Relaxed) >= 20_000, "each request is picked and ends");
+}
+
+#[test]
+fn spans_that_nobody_wants_add_no_allocation() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO);
+    let builder = builder.observe(TracingObserver::new().with_server("echo.internal"));
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 
 #[test]

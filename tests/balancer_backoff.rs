@@ -9,11 +9,12 @@ mod script;
 use std::time::Duration;
 
 use poise::core::Outcome;
+use poise::core::policy::RoundRobin;
 use poise::tower::{Backoff, BackoffError, Balancer, Retry, RetryBudget};
 use tokio::time::Instant;
 
-use self::fleet::{fleet, over};
-use self::script::Fake;
+use self::fleet::{fleet, over, remove};
+use self::script::{Fake, Script};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -66,7 +67,7 @@ async fn nothing_is_held_during_a_pause_and_the_next_attempt_goes_elsewhere() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     let report = balancer.report();
     assert!(report.members.iter().all(|member| member.in_flight == 0), "{report}");
-    assert_eq!(scripts.iter().map(script::Script::live).sum::<usize>(), 2, "no service is kept for it");
+    assert_eq!(scripts.iter().map(Script::live).sum::<usize>(), 2, "no service is kept for it");
     request.await.unwrap().unwrap_err();
     assert_eq!(scripts.each_ref().map(script::Script::calls), [1, 1]);
 }
@@ -131,4 +132,66 @@ fn what_makes_no_sense_is_refused() {
     for (base, cap) in [(Duration::ZERO, MINUTE), (seconds(2), seconds(1))] {
         assert_eq!(Backoff::new(base, cap).unwrap_err(), BackoffError::Pauses);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_leaves_during_a_pause_is_let_go_of_and_the_next_attempt_is_made_all_the_same() {
+    let (mut directory, [a, _b]) = fleet(["a", "b"]);
+    a.refuse(true);
+    let backoff = Backoff::new(MINUTE, MINUTE).unwrap().with_jitter(0.0).unwrap();
+    let balancer: Balancer<Fake, u32> = over(&directory)
+        .policy(RoundRobin::starting_at(0))
+        .retry(Retry::attempts(2).unwrap().with_backoff(backoff))
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let request = tokio::spawn(balancer.send(1));
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    remove(&mut directory, "a");
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((a.calls(), a.live()), (1, 0));
+    assert_eq!(request.await.unwrap().unwrap().by, "b");
+    assert!(start.elapsed() >= MINUTE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_a_pause_avoids_what_the_caller_avoids_and_what_an_operator_took_out_meanwhile() {
+    let (directory, scripts) = fleet(["a", "b", "c", "d"]);
+    let backoff = Backoff::new(MINUTE, MINUTE).unwrap().with_jitter(0.0).unwrap();
+    let balancer: Balancer<Fake, u32> = over(&directory)
+        .without_circuit()
+        .retry(Retry::attempts(2).unwrap().with_backoff(backoff))
+        .spawn()
+        .unwrap();
+    for script in &scripts {
+        script.refuse(true);
+    }
+    let request = tokio::spawn(balancer.call_avoiding(1, ["a"]));
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    for script in &scripts {
+        script.refuse(false);
+    }
+    let (tried, others): (Vec<_>, Vec<_>) = scripts[1..].iter().partition(|script| script.calls() == 1);
+    assert_eq!((tried.len(), others.len()), (1, 2));
+    balancer.exclude(others[0].name()).unwrap();
+    assert_eq!(request.await.unwrap().unwrap().by, others[1].name());
+    assert_eq!(scripts.iter().map(Script::calls).sum::<usize>(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_rests_when_the_balancer_is_shut_down_is_not_made_again() {
+    let (directory, [a]) = fleet(["a"]);
+    a.refuse(true);
+    let backoff = Backoff::new(MINUTE, MINUTE).unwrap().with_jitter(0.0).unwrap();
+    let balancer: Balancer<Fake, u32> =
+        over(&directory).retry(Retry::attempts(2).unwrap().with_backoff(backoff)).spawn().unwrap();
+    let request = tokio::spawn(balancer.send(1));
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(balancer.shutdown().await, 0, "who rests is no attempt");
+    let error = request.await.unwrap().unwrap_err();
+    assert_eq!(
+        (error.endpoint(), error.attempts(), a.calls()),
+        (Some("a"), 1, 1),
+        "the error of the attempt"
+    );
 }

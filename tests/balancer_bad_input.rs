@@ -174,7 +174,7 @@ async fn a_factory_that_fails_or_panics_leaves_out_its_member_and_is_asked_again
         assert_serves(&pool, 50).await;
         assert_eq!(cast.calls("b"), 0);
 
-        a_while(900).await;
+        a_while(700).await;
         assert_eq!(tries.load(Ordering::Relaxed), 1, "not at once");
         a_while(3_000).await;
         let report = pool.report();

@@ -7,6 +7,8 @@ mod fleet;
 mod pace;
 #[path = "support/script.rs"]
 mod script;
+#[path = "support/told.rs"]
+mod told;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -15,11 +17,13 @@ use futures_util::FutureExt;
 use poise::core::{InFlight, Outcome};
 use poise::health::CircuitState;
 use poise::tower::{Balancer, BalancerErrorKind, GuardedBalancer, MemberReport, ResponseGuard, Retry};
+use tokio::time::Instant;
 use tower::{Service, ServiceExt};
 
-use self::fleet::{circuit, fleet, over};
-use self::pace::{Pace, on_both_runtimes};
-use self::script::{Answer, Fake};
+use self::fleet::{add, circuit, fleet, over, remove};
+use self::pace::{Pace, in_time, on_both_runtimes, until};
+use self::script::{Answer, Fake, Script};
+use self::told::Told;
 
 /// A response whose body is not over yet.
 #[derive(Debug)]
@@ -40,6 +44,11 @@ impl Downloads {
     fn member(&self) -> MemberReport {
         self.0.balancer().report().members[0].clone()
     }
+}
+
+/// Gives whoever would not wait enough time to show it.
+async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
 fn is_send<T: Send>(value: T) -> T {
@@ -150,9 +159,87 @@ on_both_runtimes! {
         let (mut directory, [a]) = fleet(["a"]);
         let downloads = Downloads::new(over(&directory).load(InFlight::new).spawn().unwrap());
         let open = downloads.0.send(1).await.unwrap();
-        fleet::remove(&mut directory, "a");
+        remove(&mut directory, "a");
         drop(downloads);
         open.guard.finish(Outcome::Success);
-        pace::in_time(pace::until("its service is dropped", || a.live() == 0)).await;
+        in_time(until("its service is dropped", || a.live() == 0)).await;
+    }
+
+    async fn a_drain_lasts_until_the_last_body_has_ended(_pace: Pace) {
+        let (mut directory, [_a, _b]) = fleet(["a", "b"]);
+        let told = Told::default();
+        let balancer = over(&directory).load(InFlight::new).hook(told.clone()).spawn().unwrap();
+        let downloads = Downloads::new(balancer);
+        for drained in ["a", "b"] {
+            let other = if drained == "a" { "b" } else { "a" };
+            let ended = downloads.0.call_avoiding(1, [other]).await.unwrap();
+            let dropped = downloads.0.call_avoiding(2, [other]).await.unwrap();
+            assert_eq!((ended.answer.by, dropped.answer.by), (drained, drained));
+            // One drain by an operator, and one by the membership.
+            if drained == "a" {
+                downloads.0.balancer().drain("a").unwrap();
+            } else {
+                directory.remove(&"b").unwrap();
+            }
+            let event = format!("drained {drained}");
+            a_moment().await;
+            ended.guard.finish(Outcome::Success);
+            a_moment().await;
+            assert_eq!(told.count(&event), 0, "one body is still being read");
+            drop(dropped);
+            in_time(until("the drain is done", || told.count(&event) == 1)).await;
+            if drained == "a" {
+                downloads.0.balancer().restore("a").unwrap();
+            }
+        }
+    }
+
+    async fn a_body_of_an_earlier_generation_is_work_of_its_member(_pace: Pace) {
+        let (mut directory, [a]) = fleet(["a"]);
+        let told = Told::default();
+        let balancer = over(&directory).load(InFlight::new).hook(told.clone()).spawn().unwrap();
+        let downloads = Downloads::new(balancer);
+        let open = downloads.0.send(1).await.unwrap();
+        let newer = Script::new("newer");
+        add(&mut directory, "a", &newer);
+        in_time(until("the newer one has taken over", || downloads.member().picks == 0)).await;
+        assert_eq!(a.live(), 1, "for the body");
+        directory.remove(&"a").unwrap();
+        a_moment().await;
+        assert_eq!(told.count("drained a"), 0);
+        open.guard.finish(Outcome::Success);
+        in_time(until("the drain is done", || told.count("drained a") == 1)).await;
+        in_time(until("its service is let go of", || a.live() == 0)).await;
+    }
+
+    async fn a_shutdown_waits_for_bodies(_pace: Pace) {
+        let (mut directory, [a, b]) = fleet(["a", "b"]);
+        let downloads = Downloads::new(over(&directory).load(InFlight::new).spawn().unwrap());
+        let departed = downloads.0.call_avoiding(1, ["b"]).await.unwrap();
+        let current = downloads.0.call_avoiding(2, ["a"]).await.unwrap();
+        remove(&mut directory, "a");
+        in_time(until("a is no member", || downloads.0.balancer().report().members.len() == 1)).await;
+        let shutdown = tokio::spawn(downloads.0.balancer().shutdown());
+        for open in [departed, current] {
+            a_moment().await;
+            assert!(!shutdown.is_finished(), "a body is still being read");
+            open.guard.finish(Outcome::Success);
+        }
+        assert_eq!(in_time(shutdown).await.unwrap(), 0);
+        assert_eq!((a.live(), b.live()), (0, 0));
+        assert_eq!(*downloads.0.send(3).await.unwrap_err().kind(), BalancerErrorKind::Closed);
+    }
+
+    async fn a_shutdown_counts_the_bodies_that_go_on_after_its_deadline(pace: Pace) {
+        let (directory, [_a]) = fleet(["a"]);
+        let deadline = 5 * pace.second();
+        let balancer = over(&directory).load(InFlight::new).drain_deadline(deadline).spawn().unwrap();
+        let downloads = Downloads::new(balancer);
+        let bodies = [downloads.0.send(1).await.unwrap(), downloads.0.send(2).await.unwrap()];
+        let start = Instant::now();
+        assert_eq!(in_time(downloads.0.balancer().shutdown()).await, 2);
+        pace.check(start, deadline);
+        drop(bodies);
+        assert_eq!(in_time(downloads.0.balancer().shutdown()).await, 0);
     }
 }

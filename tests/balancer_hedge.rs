@@ -11,19 +11,21 @@ mod script;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices};
+use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, RoundRobin};
 use poise::core::{InFlight, Outcome, Status};
 use poise::observe::Recorder;
 use poise::tower::{
     Balancer, BalancerErrorKind, Event, Hedge, HedgeError, Hook, Idempotent, Retry, RetryBudget,
+    UnknownMember,
 };
 use tokio::time::Instant;
 
-use self::fleet::{Fleet, fleet, over, set_status};
+use self::fleet::{Fleet, add, fleet, over, remove, set_status};
 use self::pace::{Pace, in_time, on_both_runtimes, until};
 use self::script::{Fake, Script};
 
 type Client = Balancer<Fake, u32, InFlight>;
+type Verb = fn(&Client, &str) -> Result<(), UnknownMember>;
 
 /// Writes down the names of events.
 #[derive(Clone, Debug, Default)]
@@ -200,6 +202,78 @@ on_both_runtimes! {
         assert_eq!(a.calls() + b.calls(), 4);
     }
 
+    async fn a_hedge_avoids_what_an_operator_took_out(pace: Pace) {
+        let verbs: [Verb; 3] = [Client::drain, Client::exclude, Client::force_open];
+        for verb in verbs {
+            let (directory, [a, b, c]) = fleet(["a", "b", "c"]);
+            let balancer = hedged(&directory, Hedge::after(pace.second()), &Log::default());
+            verb(&balancer, "b").unwrap();
+            for script in [&a, &b, &c] {
+                script.answer_after(3 * pace.second());
+            }
+            in_time(balancer.send(1)).await.unwrap();
+            assert_eq!((a.calls(), b.calls(), c.calls()), (1, 0, 1));
+            verb(&balancer, "c").unwrap();
+            in_time(balancer.send(1)).await.unwrap();
+            assert_eq!((a.calls(), b.calls(), c.calls()), (2, 0, 1), "nobody is left to hedge with");
+            assert_eq!(balancer.report().repeats.hedges, 1);
+        }
+    }
+
+    async fn a_hedge_avoids_what_its_caller_avoids_and_would_rather_not_be(pace: Pace) {
+        let (directory, [a, b, c]) = fleet(["a", "b", "c"]);
+        let log = Log::default();
+        let balancer = hedged(&directory, Hedge::after(pace.second()), &log);
+        for script in [&a, &b, &c] {
+            script.answer_after(3 * pace.second());
+        }
+        in_time(balancer.call_avoiding(1, ["a"])).await.unwrap();
+        assert_eq!((a.calls(), b.calls(), c.calls()), (0, 1, 1));
+        log.0.lock().unwrap().clear();
+        in_time(balancer.call_avoiding(1, ["a", "b"])).await.unwrap();
+        assert_eq!((a.calls(), b.calls(), c.calls()), (0, 1, 2), "the first attempt is good enough");
+        assert_eq!(*log.0.lock().unwrap(), ["picked", "succeeded"], "neither hedged nor denied");
+    }
+
+    async fn a_hedge_that_wins_counts_although_the_first_endpoint_is_gone(pace: Pace) {
+        let (mut directory, [a, b]) = fleet(["a", "b"]);
+        let log = Log::default();
+        let balancer: Client = over(&directory)
+            .load(InFlight::new)
+            .policy(RoundRobin::starting_at(0))
+            .hedge(Hedge::after(pace.second()))
+            .hook(log.clone())
+            .spawn()
+            .unwrap();
+        a.answer_after(2 * pace.second());
+        a.refuse(true);
+        b.answer_after(3 * pace.second());
+        let request = tokio::spawn(balancer.send(1));
+        in_time(until("both have it", || a.under_way() + b.under_way() == 2)).await;
+        remove(&mut directory, "a");
+        in_time(until("it failed and is gone", || a.live() == 0)).await;
+        assert_eq!(in_time(request).await.unwrap().unwrap().by, "b");
+        let report = balancer.report();
+        assert_eq!((report.repeats.hedges, report.repeats.hedges_won), (1, 1));
+        assert_eq!(*log.0.lock().unwrap(), ["picked", "picked", "hedged", "failed", "succeeded", "won"]);
+    }
+
+    async fn a_shutdown_sees_hedged_requests_through_and_hedges_no_others(pace: Pace) {
+        let (directory, [a, b]) = fleet(["a", "b"]);
+        let balancer = hedged(&directory, Hedge::after(2 * pace.second()), &Log::default());
+        for script in [&a, &b] {
+            script.answer_after(5 * pace.second());
+        }
+        let hedged = tokio::spawn(balancer.send(1));
+        in_time(until("both have it", || a.under_way() + b.under_way() == 2)).await;
+        let alone = tokio::spawn(balancer.send(2));
+        in_time(until("one more is under way", || a.under_way() + b.under_way() == 3)).await;
+        assert_eq!(in_time(balancer.shutdown()).await, 0);
+        in_time(hedged).await.unwrap().unwrap();
+        in_time(alone).await.unwrap().unwrap();
+        assert_eq!(a.calls() + b.calls(), 3);
+    }
+
     async fn whoever_gives_up_on_a_hedged_request_leaves_nothing_behind(pace: Pace) {
         let (directory, [a, b]) = fleet(["a", "b"]);
         let balancer = hedged(&directory, Hedge::after(pace.second()), &Log::default());
@@ -288,6 +362,32 @@ async fn a_quantile_hedges_once_it_knows_enough_and_forgets_after_half_a_minute(
 
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(wait_in_vain().await, hedges + 1, "what was known is forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_of_latencies_outlives_the_allocations_of_members() {
+    let (mut directory, scripts) = fleet(["a", "b"]);
+    let log = Log::default();
+    let hedge = Hedge::after_quantile(0.9).unwrap().with_min_samples(50);
+    let balancer = hedged(&directory, hedge, &log);
+    for script in &scripts {
+        script.answer_after(millis(20));
+    }
+    for request in 0..50 {
+        balancer.send(request).await.unwrap();
+    }
+    let (slow, quick) = (Script::new("slow"), Script::new("quick"));
+    add(&mut directory, "a", &slow);
+    add(&mut directory, "b", &quick);
+    until("the new ones have taken over", || scripts.iter().all(|script| script.live() == 0)).await;
+    slow.hang();
+    let start = Instant::now();
+    asks_first(&balancer, &slow, || 7).await;
+    assert!(start.elapsed() <= millis(20 + 2 + 2), "hedged after what the old ones took");
+    let report = balancer.report();
+    assert_eq!((report.repeats.hedges, report.repeats.hedges_won), (1, 1));
+    let picks: u64 = report.members.iter().map(|member| member.picks).sum();
+    assert!(picks < 50, "too few to know anything from the new ones alone: {picks}");
 }
 
 #[test]

@@ -15,10 +15,13 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use poise::core::{Candidate, Exclusion, InFlight, PickError, Policy, Prepare, Selection, Status, View};
+use poise::core::{
+    AtCapacity, Candidate, Exclusion, InFlight, LoadMetric, LoadTracker, Now, Outcome, PickError, Policy,
+    Prepare, Selection, Status, View,
+};
 use poise::health::BudgetConfig;
 use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, Timer};
+use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, Timer, UnknownMember};
 
 use self::fleet::{circuit, fleet, over, set_status};
 use self::script::Fake;
@@ -200,6 +203,105 @@ async fn a_permit_that_returns_before_its_loss_was_noted_wakes_who_saw_the_loss(
     drop(second_probe);
     a.answer_after(Duration::ZERO);
     assert_eq!(waiting.await.unwrap().request, 3);
+}
+
+type Verb = fn(&Client, &str) -> Result<(), UnknownMember>;
+
+const VERBS: [Verb; 3] = [Client::drain, Client::exclude, Client::force_open];
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_an_operator_took_out_after_the_policy_looked_is_no_fault_of_the_policy() {
+    for verb in VERBS {
+        let (directory, [a, b]) = fleet(["a", "b"]);
+        let policy = First::default();
+        let balancer = over(&directory).load(InFlight::new).policy(policy.clone()).spawn().unwrap();
+        policy.0.then({
+            let balancer = balancer.clone();
+            move || verb(&balancer, "a").unwrap()
+        });
+        assert_eq!(send(&balancer, 1).await.unwrap().by, "b");
+        assert_eq!((a.calls(), b.calls()), (0, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_comes_back_after_it_was_missed_is_not_waited_for() {
+    for verb in VERBS {
+        let (directory, [_a]) = fleet(["a"]);
+        let policy = First::default();
+        let builder = over(&directory).load(InFlight::new).policy(policy.clone());
+        let balancer = builder.fail_fast(Duration::MAX).spawn().unwrap();
+        verb(&balancer, "a").unwrap();
+        // The first look finds nobody; the second comes when the request waits already.
+        policy.0.then({
+            let balancer = balancer.clone();
+            move || balancer.restore("a").unwrap()
+        });
+        let mut request = send(&balancer, 1);
+        assert!(!poll_once(&mut request).await, "it looks again once it is registered");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_closes_after_the_policy_looked_calls_nobody() {
+    let (directory, [a]) = fleet(["a"]);
+    let policy = First::default();
+    let balancer = over(&directory).load(InFlight::new).policy(policy.clone()).spawn().unwrap();
+    policy.0.then({
+        let balancer = balancer.clone();
+        move || drop(balancer.shutdown())
+    });
+    let error = send(&balancer, 1).await.unwrap_err();
+    assert_eq!((error.kind(), a.calls()), (&BalancerErrorKind::Closed, 0));
+    assert_eq!(balancer.shutdown().await, 0);
+}
+
+/// Counts requests in flight; when one starts, something happens.
+#[derive(Debug, Default)]
+struct Busy(InFlight, Plot);
+
+impl LoadTracker for Busy {
+    type Ticket = <InFlight as LoadTracker>::Ticket;
+
+    fn start(&self, now: &Now) -> Result<Self::Ticket, AtCapacity> {
+        self.1.go_on();
+        self.0.start(now)
+    }
+
+    fn responded(&self, ticket: Self::Ticket, outcome: Outcome, now: &Now) {
+        self.0.responded(ticket, outcome, now);
+    }
+
+    fn release(&self, ticket: Self::Ticket, now: &Now) {
+        self.0.release(ticket, now);
+    }
+}
+
+impl LoadMetric for Busy {
+    fn measure(&self, now: &Now) -> f64 {
+        self.0.measure(now)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_begins_while_an_attempt_is_admitted_comes_first() {
+    let (directory, [a, b]) = fleet(["a", "b"]);
+    let plot = Plot::default();
+    let load = {
+        let plot = plot.clone();
+        move || Busy(InFlight::new(), plot.clone())
+    };
+    let balancer: Balancer<Fake, u32, Busy> =
+        over(&directory).load(load).policy(First::default()).spawn().unwrap();
+    plot.then({
+        let balancer = balancer.clone();
+        move || balancer.drain("a").unwrap()
+    });
+    assert_eq!(balancer.send(1).await.unwrap().by, "b");
+    assert_eq!((a.calls(), b.calls()), (0, 1));
+    let report = balancer.report();
+    let member = report.member("a").unwrap();
+    assert_eq!((member.picks, member.in_flight, member.load), (0, 0, 0.0), "all is given back: {report}");
 }
 
 /// Asks for a report whenever something happens.

@@ -4,6 +4,9 @@
 mod allocations;
 #[path = "support/member.rs"]
 mod member;
+#[path = "support/policies.rs"]
+#[expect(dead_code, reason = "only some of the policies are of interest here")]
+mod policies;
 
 use poise::core::policy::{
     Fallback, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices, Random, Sticky, StickyKey,
@@ -13,6 +16,7 @@ use poise::core::{Eligibility, Exclusion, Locality, Now, Policy, View, Weight};
 
 use crate::allocations::{ALLOCATOR, allocations};
 use crate::member::Member;
+use crate::policies::{prequal, reported};
 
 /// Makes 600 members in three zones, of which every seventh is sick and every third is full.
 fn members() -> Vec<Member> {
@@ -52,7 +56,9 @@ fn allocated_by<K: ?Sized>(members: &[Member], policy: &dyn Policy<Member, K>, k
 fn no_policy_allocates_for_a_pick() {
     let members = members();
     let zone = Locality::new("eu", "a");
-    let policies: [(&str, &dyn Policy<Member, u64>); 8] = [
+    let policies: [(&str, &dyn Policy<Member, u64>); 10] = [
+        ("prequal", &prequal(3)),
+        ("utilization", &reported(3)),
         ("weighted random", &WeightedRandom::new()),
         ("least requests", &LeastRequests::new()),
         ("sixteen choices", &PowerOfTwoChoices::new().choices(16)),

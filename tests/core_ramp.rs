@@ -11,10 +11,17 @@ mod policies;
 #[path = "support/tally.rs"]
 mod tally;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use poise::core::policy::{
-    Maglev, Random, Rendezvous, Replicas, RingHash, RoundRobin, SmoothWeightedRoundRobin, WeightedRendezvous,
+    Maglev, Prequal, Random, Rendezvous, Replicas, RingHash, RoundRobin, SmoothWeightedRoundRobin,
+    WeightedRandom, WeightedRendezvous,
 };
-use poise::core::{Attempted, Exclusion, Policy, Prepare, Prepared, Selection, View, Weight};
+use poise::core::{
+    Attempted, Exclusion, Now, Policy, Prepare, Prepared, ProbeAnswer, ProbeConfig, ProbePool, Selection,
+    View, Weight,
+};
 
 use crate::chance::draws_for;
 use crate::looks::looks;
@@ -375,6 +382,55 @@ fn the_same_seed_gives_the_same_picks_also_while_members_ramp_up() {
         let sequence = || owners(name, &members, 200);
         assert_eq!(sequence(), sequence(), "{name}");
     }
+}
+
+#[test]
+fn what_is_said_is_what_the_next_pick_does_also_while_members_ramp_up() {
+    let members = with_ramps([0.5, 0.2, 1.0, 0.0, 0.9]);
+    let by_chance: [(&str, Any); 4] = [
+        ("round robin by chance", Box::new(RoundRobin::new())),
+        ("smooth by chance", Box::new(SmoothWeightedRoundRobin::new())),
+        ("random by chance", Box::new(Random::new())),
+        ("weighted random by chance", Box::new(WeightedRandom::new())),
+    ];
+    let mut told = 0;
+    for (name, policy) in policies(3).into_iter().chain(by_chance) {
+        let prepared = prepare(&policy, &members);
+        for view in [View::new(&members), View::new(&members).prepared(&prepared)] {
+            for number in (0..100).map(key) {
+                let said = policy.explain_from(&view, &number).expect("all are eligible").selection;
+                let picked = policy.pick_from(&view, &number).expect("all are eligible");
+                told += usize::from(said.is_some());
+                assert_eq!(said.unwrap_or(picked), picked, "{name}, {number}");
+            }
+        }
+    }
+    assert!(told > 200 * 30, "{told}: most policies say");
+}
+
+#[test]
+fn answers_that_get_a_newcomer_requests_get_it_its_part_of_them() {
+    let members = three(0.25);
+    let policy = Prequal::over(Arc::new(ProbePool::with_config(ProbeConfig::new().with_seed(5))));
+    let now = Now::lazy();
+    let count = |pick: &dyn Fn() -> Selection| {
+        f64::from(tally(3, (0..6_000).map(|_| pick().index()))[NEWCOMER]) / 6_000.0
+    };
+    let quickest = ProbeAnswer::new(0, Duration::from_millis(1));
+    let other = ProbeAnswer::new(0, Duration::from_millis(9));
+    let in_flight = count(&|| {
+        policy.pool().insert(&0_u64, other, &now);
+        policy.pool().insert(&1_u64, quickest, &now);
+        policy.pick(&members, &()).expect("all are eligible")
+    });
+    assert!((in_flight / 0.25 - 1.0).abs() < 0.15, "of requests by the pool: {in_flight}");
+    let answers = [(Selection::new(0), other), (Selection::new(1), quickest)];
+    let view = View::new(&members);
+    let waited = count(&|| policy.pick_answered(&view, &answers).expect("all are eligible"));
+    assert!((waited / 0.25 - 1.0).abs() < 0.15, "of requests that waited for answers: {waited}");
+    let alone = count(&|| policy.pick_answered(&view, &answers[1..]).expect("all are eligible"));
+    let expected = 0.25 + 0.75 / 9.0;
+    assert!((alone / expected - 1.0).abs() < 0.15, "and its part of a draw, when it alone answered: {alone}");
 }
 
 #[test]

@@ -6,13 +6,14 @@ mod clock;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clock::Clock;
 use poise::core::{
-    Backend, Candidate, Changes, Exclusion, Exclusions, Locality, Now, Outcome, Status, Weight,
+    Backend, Candidate, Changes, Exclusion, Exclusions, InFlight, Limited, Locality, Now, Outcome, Status,
+    Weight,
 };
-use poise::health::{CircuitConfig, HealthChecked, HealthSignal, PassiveHealth};
+use poise::health::{CircuitConfig, HealthChecked, HealthSignal, PassiveHealth, SlowStart, SlowStartConfig};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
 
@@ -145,4 +146,58 @@ fn signals_together_are_all_watched() {
     circuits[0].force_open();
     circuits[1].force_open();
     assert_eq!(told.load(Ordering::Relaxed), 2);
+}
+
+// --- wrappers ---
+
+/// Counts how often it was asked to tell of its changes, and knows when it changes.
+struct Told {
+    load: InFlight,
+    asked: AtomicU32,
+    at: Instant,
+}
+
+impl Candidate for Told {
+    type Id = ();
+    type Data = ();
+    type Load = InFlight;
+
+    fn id(&self) -> &() {
+        &()
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &InFlight {
+        &self.load
+    }
+
+    fn watch(&self, _: Changes) {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn changes_at(&self, _: &Now) -> Option<Instant> {
+        Some(self.at)
+    }
+}
+
+#[test]
+fn every_wrapper_passes_on_who_listens_and_when_it_changes() {
+    fn check(wrapper: &dyn Candidate<Id = (), Data = (), Load = InFlight>, told: &Told) {
+        let before = told.asked.load(Ordering::SeqCst);
+        wrapper.watch(Changes::new(Arc::new(|| {})));
+        assert_eq!(told.asked.load(Ordering::SeqCst), before + 1);
+        assert_eq!(wrapper.changes_at(&Now::at(told.at)), Some(told.at));
+    }
+    let at = Clock::new().instant(OPEN_FOR);
+    let told = Arc::new(Told { load: InFlight::new(), asked: AtomicU32::new(0), at });
+    let inner = || Arc::clone(&told);
+    check(&inner(), &told);
+    check(&Limited::new(inner()), &told);
+    check(&HealthChecked::new(inner(), Always(Exclusion::Probe)), &told);
+    let slow_start = SlowStartConfig::new(OPEN_FOR).unwrap();
+    check(&SlowStart::new(inner(), slow_start), &told);
+    check(&Limited::new(SlowStart::new(HealthChecked::new(inner(), circuit()), slow_start)), &told);
 }

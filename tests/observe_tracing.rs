@@ -2,17 +2,19 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
+#[path = "support/fields.rs"]
+mod fields;
 #[allow(dead_code, reason = "every file uses a part of it")]
 #[path = "support/scripted.rs"]
 mod scripted;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ::tracing::field::{Field, Visit};
+use self::fields::{Fields, Value};
+use self::scripted::{Mode, Script};
 use ::tracing::instrument::WithSubscriber;
 use ::tracing::level_filters::LevelFilter;
 use ::tracing::{Event, Instrument, Level, Subscriber};
@@ -25,38 +27,8 @@ use poise::observe::{
     Observer, PanicEvent, PickEvent, RetryEvent, TracingObserver, request_span,
 };
 use poise::tower::{Balancer, Retry};
-use scripted::{Mode, Script};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-
-/// One value as it was recorded, with its type.
-#[derive(Clone, Debug, PartialEq)]
-enum Value {
-    Text(String),
-    Integer(u64),
-    Real(f64),
-}
-
-#[derive(Clone, Debug, Default)]
-struct Fields(BTreeMap<&'static str, Value>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name(), Value::Text(format!("{value:?}")));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name(), Value::Text(value.into()));
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.0.insert(field.name(), Value::Integer(value));
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.0.insert(field.name(), Value::Real(value));
-    }
-}
 
 /// Keeps the events that it sees.
 #[derive(Clone, Default)]
@@ -189,7 +161,7 @@ async fn a_request_that_is_instrumented_has_its_events_and_its_endpoint_in_its_s
             .policy(RoundRobin::starting_at(0))
             .circuit(CircuitConfig::new(1, Duration::from_secs(10)).unwrap())
             .retry(Retry::attempts(2).unwrap())
-            .observe(TracingObserver::new())
+            .observe(TracingObserver::new().without_spans())
             .spawn()
             .unwrap();
         assert_eq!(balancer.send(()).instrument(request_span()).await.unwrap(), 1);

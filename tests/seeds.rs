@@ -7,9 +7,15 @@ mod discovery;
 mod dispatch;
 #[path = "seeds/following.rs"]
 mod following_a_stream;
+#[path = "seeds/health.rs"]
+mod health;
 #[path = "seeds/reconciliation.rs"]
 mod reconciliation;
 
+#[path = "support/circuits.rs"]
+mod circuits;
+#[path = "support/clock.rs"]
+mod clock;
 #[path = "support/fleet.rs"]
 mod fleet;
 #[path = "support/following.rs"]
@@ -17,6 +23,8 @@ mod following;
 #[path = "support/membership.rs"]
 #[expect(dead_code, reason = "nobody is replaced here")]
 mod membership;
+#[path = "support/probing.rs"]
+mod probing;
 #[path = "support/script.rs"]
 mod script;
 #[path = "support/standing.rs"]

@@ -1,5 +1,8 @@
 //! Servers that fail at once or hang do not attract traffic, by the load alone, without circuits.
+#![cfg(feature = "full")]
 
+#[path = "support/scenes/mod.rs"]
+mod scenes;
 #[path = "support/sim/mod.rs"]
 mod sim;
 
@@ -8,7 +11,8 @@ use std::time::Duration;
 use poise::core::PeakEwma;
 use poise::core::policy::PowerOfTwoChoices;
 
-use crate::sim::{Clients, Fault, Report, Scenario, Server, Work};
+use crate::scenes::{SECOND, hung, sinkhole};
+use crate::sim::{Clients, Fault, Probing, Report, Scenario, Server, Setup, Stack, Work};
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 const FAULTY: usize = 2;
@@ -47,27 +51,45 @@ fn a_server_that_seldom_fails_keeps_its_share() {
     }
 }
 
+/// Those that look at how long answers take, or ask.
+fn attentive() -> [Stack; 3] {
+    [Stack::TwoByLatency, Stack::Default, Stack::Prequal(Probing::new())]
+}
+
 #[test]
 fn a_server_that_hangs_keeps_few_callers_that_wait_for_ever() {
-    for seed in SEEDS {
-        let scenario = five(seed, Duration::from_millis(10), 1_000.0, Duration::from_secs(95))
-            .fault(Fault::hangs(FAULTY).from(Duration::from_secs(5)));
-        let report = run(&scenario, seed);
-        println!("seed {seed}: {} of {} stuck", report.stuck, report.requests());
+    for (stack, seed) in attentive().into_iter().flat_map(|stack| SEEDS.map(|seed| (stack, seed))) {
+        let report = stack.run(&hung::without_timeouts(seed), &Setup::new(seed));
+        println!("{}, seed {seed}: {} of {} stuck", stack.name(), report.stuck, report.requests());
         assert!(report.stuck > 0, "seed {seed}: it had something to do when it stopped");
-        assert!(report.stuck <= 20, "seed {seed}: {} callers wait", report.stuck);
+        assert!(report.stuck <= 20, "{}, seed {seed}: {} callers wait", stack.name(), report.stuck);
     }
 }
 
 #[test]
 fn a_server_that_hangs_loses_few_callers_that_give_up() {
-    for seed in SEEDS {
-        let scenario = five(seed, Duration::from_millis(10), 1_000.0, Duration::from_secs(60))
-            .fault(Fault::hangs(FAULTY).from(Duration::from_secs(5)))
-            .timeout(Duration::from_millis(100));
-        let report = run(&scenario, seed);
-        println!("seed {seed}: {} of {} lost", report.given_up, report.requests());
+    for (stack, seed) in attentive().into_iter().flat_map(|stack| SEEDS.map(|seed| (stack, seed))) {
+        let report = stack.run(&hung::with_timeouts(seed), &Setup::new(seed));
+        println!("{}, seed {seed}: {} of {} lost", stack.name(), report.given_up, report.requests());
         assert!(report.given_up > 0, "seed {seed}: it had something to do when it stopped");
-        assert!(report.given_up <= 100, "seed {seed}: {} requests were lost", report.given_up);
+        // In 90 seconds: about one a second, as the estimate fades and the server is tried again.
+        assert!(
+            report.given_up <= 120,
+            "{}, seed {seed}: {} requests were lost",
+            stack.name(),
+            report.given_up
+        );
     }
+}
+
+#[test]
+fn a_server_that_fails_at_once_gets_next_to_nothing_after_a_second() {
+    for (stack, seed) in attentive().into_iter().flat_map(|stack| SEEDS.map(|seed| (stack, seed))) {
+        let report = stack.run(&sinkhole::scenario(seed), &sinkhole::setup(seed));
+        let share = report.share_between(sinkhole::BROKEN, sinkhole::FROM + SECOND, 20 * SECOND);
+        println!("{}, seed {seed}: {:.3} % after a second", stack.name(), share * 100.0);
+        assert!(share < 0.01, "{}, seed {seed}: {share}", stack.name());
+    }
+    let greedy = Stack::LeastLoaded.run(&sinkhole::scenario(1), &sinkhole::setup(1));
+    assert!(greedy.share_of(sinkhole::BROKEN) > 0.15, "whoever counts requests alone is drawn to it");
 }

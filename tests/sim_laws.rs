@@ -1,4 +1,5 @@
 //! The simulator agrees with itself, and with what is known of its queues.
+#![cfg(feature = "full")]
 
 #[path = "support/sim/mod.rs"]
 mod sim;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use poise::core::policy::{PowerOfTwoChoices, RoundRobin};
 use poise::core::{Backend, InFlight, PeakEwma};
 
-use crate::sim::{Clients, Fault, Report, Scenario, Server, Work};
+use crate::sim::{Clients, Fault, Report, Scenario, Server, Setup, Stack, Work};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -124,4 +125,68 @@ fn a_retry_goes_to_a_server_that_was_not_tried() {
     let report = turns(&scenario);
     assert_eq!((report.answered(), report.failed), (1_000, 0));
     assert_eq!(turns(&scenario.retries(0)).failed, 500);
+}
+
+/// Everything at once that clients and servers can do.
+fn crowd(seed: u64) -> Scenario {
+    let work = Work::Bimodal { usual: 15 * MILLI, rare: 90 * MILLI, chance: 0.05 };
+    Scenario::new(seed, Clients::Poisson { per_second: 400.0 }, 10 * SECOND)
+        .servers(4, Server::sharing(2.0, work).with_antagonist(8.0, SECOND))
+        .servers(2, Server::fifo(2, work).with_limit(9))
+        .fault(Fault::fails(0, 0.3, MILLI).from(2 * SECOND).until(4 * SECOND))
+        .fault(Fault::hangs(1).from(3 * SECOND).until(5 * SECOND))
+        .leaves(3, 2 * SECOND)
+        .returns(3, 6 * SECOND)
+        .joins(5, 3 * SECOND)
+        .network(Work::Exponential(MILLI))
+        .attempt_timeout(300 * MILLI)
+        .timeout(SECOND)
+        .retries(2)
+        .hedge_after(0.9)
+        .fan_out(3)
+        .sample_every(SECOND)
+}
+
+#[test]
+fn many_clients_of_every_kind_agree_with_themselves_and_lose_no_request() {
+    for stack in Stack::all() {
+        let run = |seed| stack.run(&crowd(seed), &Setup::new(seed).clients(7));
+        let report = run(3);
+        assert_eq!(report, run(3), "{}", stack.name());
+        assert_ne!(report, run(4), "{}", stack.name());
+        assert_eq!(report.stuck, 0, "{}", stack.name());
+        let last = report.samples.last().expect("it is sampled");
+        assert!(last.answered + last.unanswered <= report.requests() as u64);
+        assert!(report.answered() > 0 && report.errors() > 0 && report.retries > 0 && report.hedges > 0);
+        assert_eq!(report.probes > 0, matches!(stack, Stack::Prequal(_)), "{}", stack.name());
+        assert!(
+            report.first[5].is_some_and(|at| at >= 3 * SECOND),
+            "{}: it was not there before",
+            stack.name()
+        );
+        let counted: usize = report.histogram().iter().map(|(_, count)| count).sum();
+        assert_eq!(counted, report.answered());
+    }
+}
+
+#[test]
+fn a_limit_refuses_what_is_too_much_and_the_network_delays_both_ways() {
+    let server = Server::fifo(1, Work::Constant(10 * MILLI)).with_limit(1);
+    let clients = Clients::Closed { callers: 2, pause: Duration::ZERO };
+    let report = turns(&alone(clients, 1, server).network(Work::Constant(2 * MILLI)));
+    assert_eq!(report.quantile(1.0), 14 * MILLI);
+    assert!(report.failed > 50, "{} of {}", report.failed, report.requests());
+}
+
+#[test]
+fn whoever_leaves_gets_nothing_until_it_returns() {
+    let scenario = Scenario::new(1, Clients::Constant { per_second: 100.0 }, 4 * SECOND)
+        .servers(2, Server::delay(Work::Constant(MILLI)))
+        .leaves(1, SECOND)
+        .returns(1, 3 * SECOND)
+        .sample_every(SECOND);
+    let report = turns(&scenario);
+    let shares = [0, 1, 2, 3].map(|at| report.share_between(1, at * SECOND, (at + 1) * SECOND));
+    assert!((shares[0] - 0.5).abs() < 0.02 && (shares[3] - 0.5).abs() < 0.02, "{shares:?}");
+    assert_eq!((report.picks[1], report.errors()), (100, 0), "{shares:?}");
 }

@@ -1,22 +1,18 @@
-//! Time in the system of the supermarket model: many servers with one worker each, exponential work, random arrivals.
-//!
-//! With a load of `l` and `d` choices by queue length a request stays, on average and in multiples of its work,
-//! `sum_i l^((d^i - d)/(d - 1))`; one choice gives the `1 / (1 - l)` of M/M/1.
-//!
-//! Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE TPDS 12(10), 2001. It is the limit
-//! for many servers; for 500 it is off by about 0.2 % at a load of 0.95.
+//! Time in the system of the supermarket model, and balls in bins, against theory.
+#![cfg(feature = "full")]
 
+#[path = "support/scenes/mod.rs"]
+mod scenes;
 #[path = "support/sim/mod.rs"]
 mod sim;
-
-use std::time::Duration;
 
 use poise::core::policy::{PowerOfTwoChoices, Random};
 use poise::core::{Backend, InFlight, Policy};
 
-use crate::sim::{Clients, Report, Scenario, Server, Work};
+use crate::scenes::balls;
+use crate::scenes::supermarket::{SERVERS, scenario, theory};
+use crate::sim::Report;
 
-const SERVERS: usize = 500;
 /// How far from the theory a mean may be.
 const TOLERANCE: f64 = 0.03;
 /// The standard error of a mean, relative to it: a quarter of the tolerance, so that a right simulator fails by chance for
@@ -26,13 +22,8 @@ const PRECISION: f64 = TOLERANCE / 4.0;
 const SLACK: f64 = 1.5;
 const BATCHES: usize = 20;
 
-/// Simulates `units` of the mean work after `warm_up` of them.
 fn simulate(seed: u64, load: f64, warm_up: f64, units: f64, policy: &impl Policy<Queue, u64>) -> Report {
-    let clients = Clients::Poisson { per_second: SERVERS as f64 * load };
-    Scenario::new(seed, clients, Duration::from_secs_f64(warm_up + units))
-        .warm_up(Duration::from_secs_f64(warm_up))
-        .servers(SERVERS, Server::fifo(1, Work::Exponential(Duration::from_secs(1))))
-        .run(policy, |_| InFlight::new())
+    scenario(seed, load, warm_up, units).run(policy, |_| InFlight::new())
 }
 
 type Queue = Backend<usize, (), InFlight>;
@@ -60,11 +51,6 @@ fn standard_error(batches: &[f64]) -> f64 {
     (squares / (count - 1.0) / count).sqrt()
 }
 
-/// The sum for `d = 2`, whose terms soon vanish.
-fn two_choices(load: f64) -> f64 {
-    (1..=12).map(|i| load.powi(2_i32.pow(i) - 2)).sum()
-}
-
 /// M/M/1 remembers for `1 / (1 - sqrt(l))^2`. The mean of its length over a time `t` has the variance
 /// `2 l (1 + l) / (1 - l)^4 / t`; so many servers and this time make that `PRECISION` of the mean `l / (1 - l)`.
 #[test]
@@ -74,7 +60,7 @@ fn one_choice_is_as_good_as_a_queue_for_each_server() {
         let variance = 2.0 * (1.0 + load) / (load * (1.0 - load).powi(2));
         let units = variance / SERVERS as f64 / PRECISION.powi(2);
         let report = simulate(11, load, 5.0 * memory, units, &Random::seeded(12));
-        assert_mean(&report, load, 1.0 / (1.0 - load));
+        assert_mean(&report, load, theory(load, 1));
     }
 }
 
@@ -83,7 +69,15 @@ fn one_choice_is_as_good_as_a_queue_for_each_server() {
 fn two_choices_are_as_good_as_the_theory_says() {
     for load in [0.5, 0.7, 0.9, 0.95] {
         let report = simulate(21, load, 200.0, 2_000.0, &PowerOfTwoChoices::seeded(22));
-        assert_mean(&report, load, two_choices(load));
+        assert_mean(&report, load, theory(load, 2));
     }
-    assert!((two_choices(0.9) - 2.61).abs() < 0.01, "the figure of the paper");
+    assert!((theory(0.9, 2) - 2.61).abs() < 0.01, "the figure of the paper");
+}
+
+#[test]
+fn of_a_million_balls_in_as_many_bins_two_choices_put_at_most_five_in_one() {
+    for seed in [1, 2, 3] {
+        assert!(balls::fullest(1_000_000, 2, seed, |_| InFlight::new()) <= 5, "seed {seed}");
+    }
+    assert!(balls::fullest(1_000_000, 1, 1, |_| InFlight::new()) >= 7, "one choice does not");
 }

@@ -139,6 +139,11 @@ pub(crate) fn misses(figures: &[Figures]) -> Vec<String> {
     figures.iter().flat_map(|row| misses_of(row, figures)).collect()
 }
 
+/// Returns the places of the figures that miss a bar.
+pub(crate) fn missed(figures: &[Figures]) -> Vec<usize> {
+    (0..figures.len()).filter(|at| !misses_of(&figures[*at], figures).is_empty()).collect()
+}
+
 fn misses_of(row: &Figures, all: &[Figures]) -> Vec<String> {
     let Some(bar) = BARS.iter().find(|bar| bar.name == row.name) else {
         return vec![format!("{} has no bar", row.name)];

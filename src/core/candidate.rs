@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::delegate::delegate_candidate;
 use super::{Attributes, Changes, Exclusions, Locality, Now, Status, Weight};
 
 /// Describes one member of the set that a policy chooses from.
@@ -134,54 +135,16 @@ pub trait Candidate {
     }
 }
 
-macro_rules! delegate_candidate {
+macro_rules! delegate_to_pointee {
     ($($pointer:ty),+) => {$(
         impl<C: Candidate + ?Sized> Candidate for $pointer {
             type Id = C::Id;
             type Data = C::Data;
             type Load = C::Load;
 
-            fn id(&self) -> &C::Id {
-                (**self).id()
-            }
-            fn data(&self) -> &C::Data {
-                (**self).data()
-            }
-            fn load(&self) -> &C::Load {
-                (**self).load()
-            }
-            fn weight(&self) -> Weight {
-                (**self).weight()
-            }
-            fn status(&self) -> Status {
-                (**self).status()
-            }
-            fn priority(&self) -> u32 {
-                (**self).priority()
-            }
-            fn locality(&self) -> Option<&Locality> {
-                (**self).locality()
-            }
-            fn ramp(&self, now: &Now) -> f32 {
-                (**self).ramp(now)
-            }
-            fn exclusions(&self, now: &Now) -> Exclusions {
-                (**self).exclusions(now)
-            }
-            fn is_eligible(&self, now: &Now) -> bool {
-                (**self).is_eligible(now)
-            }
-            fn watch(&self, changes: Changes) {
-                (**self).watch(changes);
-            }
-            fn changes_at(&self, now: &Now) -> Option<Instant> {
-                (**self).changes_at(now)
-            }
-            fn attributes(&self) -> Attributes {
-                (**self).attributes()
-            }
+            delegate_candidate!(self => (**self));
         }
     )+};
 }
 
-delegate_candidate!(&C, Box<C>, Arc<C>);
+delegate_to_pointee!(&C, Box<C>, Arc<C>);

@@ -61,6 +61,14 @@ impl StableHasher {
         Self { seed, state: State::Short { bytes: [0; SHORT], len: 0 } }
     }
 
+    /// Returns the hash of the same bytes with another seed, unless they were too many to be gathered.
+    pub(crate) fn finish_with(&self, seed: u64) -> Option<u64> {
+        match &self.state {
+            State::Short { bytes, len } => Some(xxh64(seed, &bytes[..*len])),
+            State::Long(_) => None,
+        }
+    }
+
     /// The part of a write for when the bytes are too many to be gathered.
     #[cold]
     fn write_long(&mut self, input: &[u8]) {

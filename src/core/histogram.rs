@@ -22,13 +22,13 @@ impl Histogram {
     }
 
     pub(crate) fn record(&self, duration: Duration) {
-        // A statistic: no ordering.
-        self.buckets[bucket_of(duration)].fetch_add(1, Ordering::Relaxed);
+        // In the one order of all, so that whoever counts what has ended and finds too little is told of the rest.
+        self.buckets[bucket_of(duration)].fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns the counts of all buckets, from the shortest durations to the longest.
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed))
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::SeqCst))
     }
 }
 

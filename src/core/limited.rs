@@ -1,10 +1,7 @@
 //! A candidate that is passed over while it is full.
 
-use std::time::Instant;
-
-use super::{
-    Attributes, Candidate, Changes, Exclusion, Exclusions, LoadTracker, Locality, Now, Status, Weight,
-};
+use super::delegate::delegate_candidate;
+use super::{Candidate, Exclusion, Exclusions, LoadTracker, Now};
 
 /// Excludes a candidate while its load is at a limit, before it is chosen rather than when it refuses.
 ///
@@ -64,51 +61,9 @@ impl<C: Candidate<Load: LoadTracker>> Candidate for Limited<C> {
     type Data = C::Data;
     type Load = C::Load;
 
-    fn id(&self) -> &Self::Id {
-        self.candidate.id()
-    }
-
-    fn data(&self) -> &Self::Data {
-        self.candidate.data()
-    }
-
-    fn load(&self) -> &Self::Load {
-        self.candidate.load()
-    }
-
-    fn weight(&self) -> Weight {
-        self.candidate.weight()
-    }
-
-    fn status(&self) -> Status {
-        self.candidate.status()
-    }
-
-    fn priority(&self) -> u32 {
-        self.candidate.priority()
-    }
-
-    fn locality(&self) -> Option<&Locality> {
-        self.candidate.locality()
-    }
-
-    fn ramp(&self, now: &Now) -> f32 {
-        self.candidate.ramp(now)
-    }
+    delegate_candidate!(self => self.candidate, except: exclusions);
 
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.candidate.exclusions(now).with_if(Exclusion::Capacity, self.load().is_full())
-    }
-
-    fn watch(&self, changes: Changes) {
-        self.candidate.watch(changes);
-    }
-
-    fn changes_at(&self, now: &Now) -> Option<Instant> {
-        self.candidate.changes_at(now)
-    }
-
-    fn attributes(&self) -> Attributes {
-        self.candidate.attributes()
     }
 }

@@ -11,11 +11,13 @@
 //! Attempts feed back through a [`LoadTracker`], with an [`Outcome`]. Time is an argument: a [`Now`] is one instant for one
 //! decision.
 
+mod attempt_scope;
 mod attempted;
 mod attributes;
 mod backend;
 mod candidate;
 mod changes;
+pub(crate) mod delegate;
 mod eligibility;
 mod error;
 mod exclusions;
@@ -24,11 +26,14 @@ mod hash;
 pub(crate) mod histogram;
 mod limited;
 mod load;
+#[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]
+pub(crate) mod nested_scope;
 mod now;
 mod outcome;
 mod phase;
 pub mod policy;
 mod prepared;
+mod probe;
 mod rng;
 mod selection;
 #[cfg(any(feature = "health", feature = "tower", all(feature = "discovery", feature = "tokio")))]
@@ -39,6 +44,7 @@ mod view;
 mod weight;
 mod xxh64;
 
+pub use self::attempt_scope::AttemptScope;
 pub use self::attempted::Attempted;
 pub use self::attributes::{Attributes, Locality, Status};
 pub use self::backend::Backend;
@@ -60,6 +66,9 @@ pub use self::outcome::Outcome;
 pub use self::phase::Phase;
 pub use self::policy::{Policy, PolicyExt, Prepare};
 pub use self::prepared::{Prepared, Table};
+pub use self::probe::{
+    ParseProbeAnswerError, ProbeAnswer, ProbeConfig, ProbeConfigError, ProbePool, ServerLoad, Serving,
+};
 pub use self::rng::Rng;
 pub use self::selection::{InvalidSelection, Selection};
 pub use self::view::{Pair, View};

@@ -60,6 +60,17 @@ impl Rng {
         Self::seeded(layer.bytes().fold(seed, |seed, byte| split_mix(seed ^ u64::from(byte))))
     }
 
+    /// Runs code with a generator that draws what this one would, and leaves this one as it was.
+    pub(crate) fn rehearse<T>(&self, code: impl FnOnce(Self) -> T) -> T {
+        let seed = fastrand::get_seed();
+        let result = code(match &self.0 {
+            Source::Thread => Self::thread(),
+            Source::Seeded(counter) => Self::seeded(counter.load(Ordering::Relaxed)),
+        });
+        fastrand::seed(seed);
+        result
+    }
+
     /// Draws 64 random bits.
     #[must_use]
     #[inline]

@@ -179,8 +179,8 @@ impl<K: Eq + Hash, B> Directory<K, B> {
     /// Removing again, or removing who is not there, is no change, as sources may say so twice.
     ///
     /// To stop a server without failing a request: remove it; wait until whoever dispatches to it has seen that and has nothing
-    /// in flight there any more (`Balancer::report` shows the member as draining, with nothing in flight), and until bodies
-    /// that were still being read had their time; finish the drain; stop the server.
+    /// in flight there any more (`Builder::on_drained` of a balancer says so), and until bodies that were still being read had
+    /// their time, unless attempts last until their end (`Balancer::guarded`); finish the drain; stop the server.
     ///
     /// # Errors
     ///

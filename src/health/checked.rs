@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use crate::core::{Attributes, Candidate, Changes, Exclusions, Locality, Now, Status, Weight};
+use crate::core::delegate::delegate_candidate;
+use crate::core::{Candidate, Changes, Exclusions, Now};
 
 use super::HealthSignal;
 
@@ -61,37 +62,7 @@ impl<Backend: Candidate, Health: HealthSignal> Candidate for HealthChecked<Backe
     type Data = Backend::Data;
     type Load = Backend::Load;
 
-    fn id(&self) -> &Self::Id {
-        self.backend.id()
-    }
-
-    fn data(&self) -> &Self::Data {
-        self.backend.data()
-    }
-
-    fn load(&self) -> &Self::Load {
-        self.backend.load()
-    }
-
-    fn weight(&self) -> Weight {
-        self.backend.weight()
-    }
-
-    fn status(&self) -> Status {
-        self.backend.status()
-    }
-
-    fn priority(&self) -> u32 {
-        self.backend.priority()
-    }
-
-    fn locality(&self) -> Option<&Locality> {
-        self.backend.locality()
-    }
-
-    fn ramp(&self, now: &Now) -> f32 {
-        self.backend.ramp(now)
-    }
+    delegate_candidate!(self => self.backend, except: exclusions, watch, changes_at);
 
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.backend.exclusions(now) | self.health.exclusions(now)
@@ -104,9 +75,5 @@ impl<Backend: Candidate, Health: HealthSignal> Candidate for HealthChecked<Backe
 
     fn changes_at(&self, now: &Now) -> Option<Instant> {
         self.backend.changes_at(now).into_iter().chain(self.health.changes_at(now)).min()
-    }
-
-    fn attributes(&self) -> Attributes {
-        self.backend.attributes()
     }
 }

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::core::{Attributes, Candidate, Exclusions, Locality, Now, Status, Weight};
+use crate::core::delegate::delegate_candidate;
+use crate::core::{Candidate, Now};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Says how fast a member gets its whole share.
@@ -227,48 +228,10 @@ impl<C: Candidate> Candidate for SlowStart<C> {
     type Data = C::Data;
     type Load = C::Load;
 
-    fn id(&self) -> &Self::Id {
-        self.candidate.id()
-    }
-
-    fn data(&self) -> &Self::Data {
-        self.candidate.data()
-    }
-
-    fn load(&self) -> &Self::Load {
-        self.candidate.load()
-    }
-
-    fn weight(&self) -> Weight {
-        self.candidate.weight()
-    }
-
-    fn status(&self) -> Status {
-        self.candidate.status()
-    }
-
-    fn priority(&self) -> u32 {
-        self.candidate.priority()
-    }
-
-    fn locality(&self) -> Option<&Locality> {
-        self.candidate.locality()
-    }
+    delegate_candidate!(self => self.candidate, except: ramp);
 
     fn ramp(&self, now: &Now) -> f32 {
         // A product of two parts may be too small to be told from nothing.
         (self.candidate.ramp(now) * self.part(now)).max(f32::MIN_POSITIVE)
-    }
-
-    fn exclusions(&self, now: &Now) -> Exclusions {
-        self.candidate.exclusions(now)
-    }
-
-    fn is_eligible(&self, now: &Now) -> bool {
-        self.candidate.is_eligible(now)
-    }
-
-    fn attributes(&self) -> Attributes {
-        self.candidate.attributes()
     }
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{AttemptEvent, Observer, ReadinessEvent};
-use crate::core::Phase;
+use crate::core::{AttemptScope, Phase};
 
 /// Runs code of an observer, and goes on if it panics.
 pub(super) fn contain(code: impl FnOnce()) {
@@ -14,6 +14,16 @@ pub(super) fn contain(code: impl FnOnce()) {
             std::mem::forget(another);
         }
     }
+}
+
+/// Asks an observer what is to surround an attempt; nothing does if it panics.
+pub(super) fn contain_scope(
+    observer: &(impl Observer + ?Sized),
+    endpoint: &str,
+) -> Option<Box<dyn AttemptScope>> {
+    let mut scope = None;
+    contain(|| scope = observer.attempt_scope(endpoint));
+    scope
 }
 
 /// Tells how an attempt ended, and that readiness failed when that is what it means.

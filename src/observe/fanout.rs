@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::contain::contain;
+use super::contain::{contain, contain_scope};
 use super::{
     AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
     PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
 };
+use crate::core::AttemptScope;
+use crate::core::nested_scope::nest;
 
 /// Tells every event to several observers, in the order in which they were added.
 ///
@@ -60,6 +62,14 @@ impl FromIterator<Arc<dyn Observer>> for Fanout {
 impl Observer for Fanout {
     fn pick(&self, event: &PickEvent<'_>) {
         self.each(|observer| observer.pick(event));
+    }
+
+    fn is_listening(&self) -> bool {
+        self.observers.iter().any(Observer::is_listening)
+    }
+
+    fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        self.observers.iter().map(|observer| contain_scope(&**observer, endpoint)).fold(None, nest)
     }
 
     fn attempt(&self, event: &AttemptEvent<'_>) {

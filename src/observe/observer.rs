@@ -6,6 +6,7 @@ use super::{
     AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, PanicEvent,
     PickEvent, ReadinessEvent, RetryEvent,
 };
+use crate::core::AttemptScope;
 
 /// Hears what happens, on the thread on which it happens.
 ///
@@ -35,6 +36,20 @@ pub trait Observer: Send + Sync {
     /// Hears that a policy chose somebody or refused to.
     fn pick(&self, event: &PickEvent<'_>) {
         let _ = event;
+    }
+
+    /// Tells whether anybody would hear of an attempt that starts now. Otherwise a balancer tells neither that it was picked
+    /// nor how it ends.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
+    /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
+    ///
+    /// A balancer asks for it, and runs everything in it that the attempt does, up to [`attempt`](Self::attempt).
+    fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        let _ = endpoint;
+        None
     }
 
     /// Hears that an attempt ended.
@@ -94,6 +109,14 @@ macro_rules! delegate_observer {
         impl<O: Observer + ?Sized> Observer for $pointer {
             fn pick(&self, event: &PickEvent<'_>) {
                 (**self).pick(event);
+            }
+
+            fn is_listening(&self) -> bool {
+                (**self).is_listening()
+            }
+
+            fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+                (**self).attempt_scope(endpoint)
             }
 
             fn attempt(&self, event: &AttemptEvent<'_>) {

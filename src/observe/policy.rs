@@ -2,6 +2,7 @@
 
 use super::contain::contain;
 use super::{Observer, PickEvent};
+use crate::core::policy::Explanation;
 use crate::core::{PickError, Policy, Prepare, Prepared, Selection, View};
 
 /// Tells an observer what a policy answers, and changes nothing about the answers.
@@ -72,6 +73,10 @@ impl<C, P: Prepare<C>, O: Observer> Prepare<C> for ObservedPolicy<P, O> {
 impl<C, K: ?Sized, P: Policy<C, K>, O: Observer> Policy<C, K> for ObservedPolicy<P, O> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.told(self.policy.pick_from(view, key))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        self.policy.explain_from(view, key)
     }
 
     fn pick(&self, candidates: &[C], key: &K) -> Result<Selection, PickError> {

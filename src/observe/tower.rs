@@ -1,11 +1,11 @@
 //! Balancers tell observers.
 
-use super::contain::{contain, tell_attempt};
+use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, PanicEvent, PickEvent, PickVerdict, RetryEvent,
 };
-use crate::core::PickError;
+use crate::core::{AttemptScope, PickError};
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -138,7 +138,17 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::FailFast { on: false } => self.fail_fast(FailFastEvent::ended()),
             Event::Contained { what } => contain(|| observer.panicked(&PanicEvent::new(what))),
             Event::Closed => self.close(),
+            // What comes of these is in the picks.
+            Event::Operator { .. } | Event::Drained { .. } => {}
         }
+    }
+
+    fn is_listening(&self) -> bool {
+        self.observer.is_listening()
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        contain_scope(&self.observer, endpoint)
     }
 }
 

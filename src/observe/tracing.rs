@@ -1,6 +1,9 @@
 //! Structured events.
 
+use std::sync::Arc;
+
 use ::tracing::field::Empty;
+use ::tracing::level_filters::LevelFilter;
 use ::tracing::{Span, debug, info, info_span, trace, warn};
 
 use super::labels;
@@ -8,7 +11,7 @@ use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, PanicEvent, PickEvent, RetryEvent,
 };
-use crate::core::ExclusionCounts;
+use crate::core::{AttemptScope, ExclusionCounts};
 
 /// Makes what it hears events of `tracing`, with the target `poise`.
 ///
@@ -31,8 +34,22 @@ use crate::core::ExclusionCounts;
 /// Numbers are recorded as numbers. The name of the endpoint is that of the member, which is an address when the keys of
 /// discovery are. Keys and errors of requests are not written down.
 ///
-/// No span is entered, so none is held across an await: whoever wants the events of a request inside a span instruments the
-/// future of the request. Made by [`request_span`], such a span also learns which endpoint was called and how it went.
+/// # Spans
+///
+/// Each attempt of a balancer is a span `attempt` of level info, a child of the span that the request is polled in. Whatever the service does for the attempt
+/// happens in it, so that the spans of a client stand below it, and so do the events of the attempt. It is entered while the
+/// attempt runs and never while it waits, and closed when the attempt ends. Its fields are
+///
+/// | field | what |
+/// |---|---|
+/// | `server.address` | what [`with_server`](Self::with_server) says that the balancer stands for |
+/// | `network.peer.address` | the endpoint |
+/// | `http.request.resend_count` | how many times the request was handed to an endpoint before, if it was |
+/// | `error.type` | `failure` or `overload`, if it was one |
+/// | `phase`, `outcome`, `elapsed_seconds` | how far it came, how it ended, how long it took to the head of its response |
+///
+/// where names with a dot are those of OpenTelemetry's semantic conventions. An attempt of which no subscriber wants to know
+/// costs no allocation.
 ///
 /// # Examples
 ///
@@ -41,8 +58,11 @@ use crate::core::ExclusionCounts;
 ///
 /// TracingObserver::new().circuit(&CircuitEvent::new("10.0.0.1:80", CircuitChange::Tripped));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracingObserver;
+#[derive(Clone, Debug, Default)]
+pub struct TracingObserver {
+    server: Option<Arc<str>>,
+    no_spans: bool,
+}
 
 /// The target of every event and span.
 const TARGET: &str = "poise";
@@ -51,14 +71,29 @@ impl TracingObserver {
     /// Makes an observer.
     #[must_use = "an observer does nothing until it is told something"]
     pub const fn new() -> Self {
-        Self
+        Self { server: None, no_spans: false }
+    }
+
+    /// Says what the balancer stands for, such as the name that its members were found by: the `server.address` of its
+    /// attempts.
+    #[must_use]
+    pub fn with_server(self, address: impl Into<Arc<str>>) -> Self {
+        Self { server: Some(address.into()), ..self }
+    }
+
+    /// Goes without a span for each attempt. How an attempt ended is then recorded in the current span, such as that of a
+    /// [`request_span`].
+    #[must_use]
+    pub fn without_spans(self) -> Self {
+        Self { no_spans: true, ..self }
     }
 }
 
-/// Makes a span for one request, to instrument its future with.
+/// Makes a span for one request, to instrument its future with, where there is none.
 ///
-/// Whenever an attempt ends while it is the current span, a [`TracingObserver`] records in it `network.peer.address`,
-/// `phase`, `outcome` and `elapsed_seconds`: in the end those of the last attempt.
+/// The spans of its attempts stand below it. With [`TracingObserver::without_spans`] it takes their place: whenever an attempt
+/// ends while it is the current span, `network.peer.address`, `error.type`, `phase`, `outcome` and `elapsed_seconds` are
+/// recorded in it, in the end those of the last attempt.
 ///
 /// ```
 /// use poise::observe::request_span;
@@ -76,6 +111,7 @@ pub fn request_span() -> Span {
         target: TARGET,
         "request",
         network.peer.address = Empty,
+        error.type = Empty,
         phase = Empty,
         outcome = Empty,
         elapsed_seconds = Empty,
@@ -98,15 +134,38 @@ impl Observer for TracingObserver {
         );
     }
 
+    fn is_listening(&self) -> bool {
+        LevelFilter::current() != LevelFilter::OFF
+    }
+
+    fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        if self.no_spans {
+            return None;
+        }
+        let span = info_span!(
+            target: TARGET,
+            "attempt",
+            server.address = self.server.as_deref(),
+            network.peer.address = endpoint,
+            http.request.resend_count = Empty,
+            error.type = Empty,
+            phase = Empty,
+            outcome = Empty,
+            elapsed_seconds = Empty,
+        );
+        if span.is_disabled() { None } else { Some(Box::new(AttemptSpan(span))) }
+    }
+
     fn attempt(&self, event: &AttemptEvent<'_>) {
         let (phase, outcome) = (labels::phase(event.phase), labels::outcome(event.outcome));
         let elapsed_seconds = event.elapsed.as_secs_f64();
-        Span::current()
-            .record("network.peer.address", event.endpoint)
-            .record("phase", phase)
-            .record("outcome", outcome)
-            .record("elapsed_seconds", elapsed_seconds);
+        let span = Span::current();
+        if self.no_spans {
+            span.record("network.peer.address", event.endpoint);
+        }
+        span.record("phase", phase).record("outcome", outcome).record("elapsed_seconds", elapsed_seconds);
         if event.outcome.is_error() {
+            span.record("error.type", outcome);
             debug!(
                 target: TARGET,
                 { network.peer.address = event.endpoint, phase, error.type = outcome, elapsed_seconds },
@@ -179,5 +238,20 @@ impl Observer for TracingObserver {
             unbuilt = event.unbuilt,
             "a balancer was closed"
         );
+    }
+}
+
+/// The span of one attempt.
+struct AttemptSpan(Span);
+
+impl AttemptScope for AttemptSpan {
+    fn run(&self, code: &mut dyn FnMut()) {
+        self.0.in_scope(code);
+    }
+
+    fn called(&self, resends: u32) {
+        if resends > 0 {
+            self.0.record("http.request.resend_count", resends);
+        }
     }
 }

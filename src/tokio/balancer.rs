@@ -21,7 +21,7 @@ where
 {
     /// Makes the balancer on Tokio's timer, and spawns its driver on the current runtime.
     ///
-    /// The task ends when the last handle of the balancer is dropped. It also ends with its runtime: from then on the balancer
+    /// The task ends when the last handle of the balancer is dropped, or when it is shut down. It also ends with its runtime: from then on the balancer
     /// serves the members that it has, learns of no change, and its report says so.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Phase;
+use super::attempt::Surroundings;
 use super::balancer::{Admitted, Attempt, Endpoint};
 use crate::core::{LoadTracker, Now, Outcome};
 use crate::health::CircuitTicket;
@@ -15,6 +16,10 @@ use crate::health::CircuitTicket;
 /// then the attempt is in flight, for the load, for limits and for reports. The latency ended with the head already.
 ///
 /// Dropping it, also while a panic unwinds, ends the attempt as cancelled, which is no failure: the reader lost interest.
+///
+/// A body finishes it once it knows how the response went: at the end of a body of HTTP, with the trailers of gRPC, whose status may be
+/// a failure, or with an error. A gRPC body that ends without a status broke off. The [`endpoint`](Self::endpoint) is there to be
+/// named in that error, as no [`BalancerError`](super::BalancerError) comes any more; read it before the guard is finished.
 ///
 /// # Health
 ///
@@ -69,12 +74,13 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
     ticket: L::Ticket,
     latency: Duration,
     ended: bool,
+    surroundings: Surroundings,
 }
 
 impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
     pub(crate) fn new(attempt: Attempt<S, R, L>, outcome: Outcome) -> Self {
-        let (endpoint, Admitted { permit, ticket, started }) = attempt.hand_over();
+        let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
         let now = Now::at(endpoint.now());
         let latency = now.since(started);
         endpoint.respond(ticket, outcome, &now);
@@ -85,16 +91,25 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
             }
             !decided
         });
-        Self { endpoint, permit, ticket, latency, ended: false }
+        Self { endpoint, permit, ticket, latency, ended: false, surroundings }
     }
 
     fn end(&mut self, outcome: Outcome) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        let now = Now::at(self.endpoint.now());
-        self.endpoint.release(self.ticket, &now);
-        self.endpoint.ended(self.permit, Phase::Call, outcome, self.latency, &now);
+        self.surroundings.run(|| {
+            let now = Now::at(self.endpoint.now());
+            self.endpoint.release(self.ticket, &now);
+            self.endpoint.ended(
+                self.permit,
+                Phase::Call,
+                outcome,
+                self.latency,
+                &now,
+                self.surroundings.is_followed,
+            );
+        });
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::BalancerErrorKind;
-use crate::core::{Outcome, Phase};
+use super::{BalancerErrorKind, OperatorVerb};
+use crate::core::{AttemptScope, Outcome, Phase};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,14 +56,26 @@ pub enum Event<'a> {
         /// The name of the endpoint.
         endpoint: &'a str,
     },
-    /// A membership took effect.
+    /// A membership took effect, or members of it that have connected or were replaced.
     Membership {
         /// Its revision.
         revision: u64,
         /// The number of members that can be dispatched to.
         members: usize,
-        /// The number of members whose service could not be built.
+        /// The number of members whose latest service could not be built, or is still to connect.
         unbuilt: usize,
+    },
+    /// An operator said something of a member.
+    Operator {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// What.
+        verb: OperatorVerb,
+    },
+    /// The drain of a member is done: its last attempt has ended, or its deadline has passed.
+    Drained {
+        /// The name of the endpoint.
+        endpoint: &'a str,
     },
     /// Nobody has been eligible for so long that requests fail at once, or somebody is again.
     FailFast {
@@ -75,7 +87,8 @@ pub enum Event<'a> {
         /// Which code.
         what: &'static str,
     },
-    /// The last handle of the balancer is gone. Attempts that are under way still end; nothing else follows.
+    /// The last handle of the balancer is gone, or it was shut down. Attempts that are under way still end, and requests that
+    /// come all the same are refused; nothing else follows.
     Closed,
 }
 
@@ -85,6 +98,20 @@ pub enum Event<'a> {
 pub trait Hook: Send + Sync + 'static {
     /// Hears one event.
     fn on(&self, event: &Event<'_>);
+
+    /// Tells whether anybody would hear of an attempt that starts now. Otherwise neither its [`Picked`](Event::Picked) nor its
+    /// [`Ended`](Event::Ended) is told: a hook that passes on what it hears costs next to nothing while nobody is there.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
+    /// Returns what is to surround an attempt at this endpoint, which is polled for the first time, if anything is.
+    ///
+    /// It surrounds [`Event::Ended`] too, so that who hears that knows which attempt it was.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        let _ = endpoint;
+        None
+    }
 }
 
 /// Hears nothing.
@@ -98,5 +125,13 @@ impl Hook for NoHook {
 impl<H: Hook + ?Sized> Hook for Arc<H> {
     fn on(&self, event: &Event<'_>) {
         (**self).on(event);
+    }
+
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        (**self).scope(endpoint)
     }
 }

@@ -11,7 +11,8 @@
 //!
 //! The parts stand on their own: a [`Timer`] is how anything here waits, so that it runs on every runtime and in tests on a
 //! clock of theirs; a [`RequestContext`] says by which key a request is routed; a [`Backoff`] how long to leave alone what
-//! failed; a `Hook` hears what happened.
+//! failed; a `Hook` hears what happened. On the other side of the wire, a [`ServerLoadLayer`] around a server counts what
+//! clients that probe ask for.
 //!
 //! # The smallest composition that will do
 //!
@@ -93,6 +94,24 @@
 //! | `timeout::Timeout` for each endpoint | `Builder::attempt_timeout`, which counts as a failure of the endpoint |
 //! | `load_shed::LoadShed` around a balancer | `Builder::fail_fast` with no time |
 //!
+//! # Under clients, and behind servers
+//!
+//! A `Balancer` takes whatever request its endpoints' service takes. That service, the leaf, is the place for what only one
+//! server knows. `examples/net/` of the repository has each of these whole, to be copied:
+//!
+//! | with | the leaf | around the balancer |
+//! |---|---|---|
+//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it sends again what a connection that said goodbye (GOAWAY) did not take, takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
+//! | hyper-util's legacy client (`http`) | sets scheme and authority of the URI | requests with a body that is `Clone`, such as `http_body_util::Full` |
+//! | reqwest's `Client` (`http`) | sets host and port of the URL | its requests are not `Clone`: `tower`'s retry, with `try_clone` |
+//! | a router of axum (`http`) | as of hyper-util | `fallback_service`, over a `service_fn` that turns errors into responses |
+//!
+//! [`Service::poll_ready`](tower_service::Service::poll_ready) of a `Balancer` never fails, so that each error comes from the future,
+//! where tonic keeps the status that it finds in the chain of sources. What has no status there becomes `UNKNOWN`: hence the map.
+//!
+//! A streaming body breaks off after its attempt was answered, so that nothing is sent again; its error names the server only if
+//! whoever wraps the body puts in the name, which `ResponseGuard::endpoint` has.
+//!
 //! # Errors as answers
 //!
 //! In front of HTTP, for example in an `IntoResponse` of axum, an error becomes a status:
@@ -141,15 +160,17 @@ mod discovery;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod error;
 #[cfg(all(feature = "discovery", feature = "health"))]
+pub mod guide;
+#[cfg(all(feature = "discovery", feature = "health"))]
 mod hedge;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod hook;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 mod kind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 mod retry;
+mod server_load;
 mod timer;
 
 pub use self::backoff::{Backoff, BackoffError};
@@ -157,7 +178,7 @@ pub use self::balance::{Balance, BalanceError, BalanceFuture, Endpoint, IgnoreFa
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::balancer::{
     Balancer, BuildError, Builder, Discoverer, Driver, GuardedBalancer, GuardedFuture, Member, MemberReport,
-    RepeatReport, Report, ResponseFuture,
+    OperatorVerb, RepeatReport, Report, ResponseFuture, Shutdown, UnknownMember,
 };
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::completion::ResponseGuard;
@@ -176,9 +197,9 @@ pub use self::hedge::{Hedge, HedgeError};
 pub use self::hook::{Event, Hook, NoHook};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::idempotent::Idempotent;
-#[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::kind::BalancerErrorKind;
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::retry::{Retry, RetryBudget, RetryError};
+pub use self::server_load::{ByResult, Conclude, ServerLoadFuture, ServerLoadLayer, ServerLoadService};
 pub use self::timer::Timer;
 pub use crate::core::Phase;

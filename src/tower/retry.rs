@@ -27,6 +27,18 @@ const PARTS: usize = 10;
 /// Only the user knows whether a request may be sent twice, so nothing is retried unless this is given.
 /// [`Builder::idempotent`](super::Builder::idempotent) says which requests it is given for.
 ///
+/// # Requests
+///
+/// A request that may be sent again is cloned, before its first attempt and then before each but the last, and so has to be
+/// `Clone`. Of HTTP, `http::Request<B>` is `Clone` when its body is: collect a streaming body and put it into one like
+/// `http_body_util::Full<Bytes>`, whose clones share the bytes. Where that cannot be, a retry around the balancer, such as
+/// `tower`'s with a `clone_request` that may say no, makes the copies; it cannot avoid the endpoint that failed.
+///
+/// # Responses
+///
+/// An attempt is decided by the answer of the service. One that is answered when only its head is there is not tried again when the
+/// body breaks off; a service that collects the body makes the whole response part of the attempt, and of its time limit.
+///
 /// ```
 /// use poise::tower::Retry;
 ///

@@ -57,6 +57,10 @@ impl Clock {
     pub(crate) fn now(&self) -> Now {
         self.0.as_ref().map_or_else(Now::lazy, |timer| Now::at(timer.now()))
     }
+
+    pub(crate) fn timer(&self) -> Option<&dyn AnyTimer> {
+        self.0.as_deref()
+    }
 }
 
 /// Wakes a task at an instant.
@@ -65,8 +69,13 @@ pub(crate) struct Alarm(Option<(Instant, Sleep)>);
 
 impl Alarm {
     /// Is ready when `at` has come, and wakes the task then. Without a timer that never happens.
-    pub(crate) fn poll(&mut self, clock: &Clock, at: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-        let (Some(at), Some(timer)) = (at, &clock.0) else {
+    pub(crate) fn poll(
+        &mut self,
+        timer: Option<&dyn AnyTimer>,
+        at: Option<Instant>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let (Some(at), Some(timer)) = (at, timer) else {
             self.0 = None;
             return Poll::Pending;
         };

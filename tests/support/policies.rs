@@ -1,14 +1,18 @@
 //! One of each policy, and many of their combinations.
 
 use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
 
 use poise::core::policy::{
     BoundedLoadRendezvous, Fallback, LeastLoaded, LeastRequests, LocalityWeighted, Maglev, PowerOfTwoChoices,
-    PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin, Sticky, StickyKey,
-    WeightedRandom, WeightedRendezvous, ZoneAware,
+    Prequal, PriorityFailover, Random, Rendezvous, RingHash, RoundRobin, SmoothWeightedRoundRobin, Sticky,
+    StickyKey, UtilizationConfig, UtilizationReport, UtilizationReports, UtilizationWeighted, WeightedRandom,
+    WeightedRendezvous, ZoneAware,
 };
 use poise::core::{
-    AdditiveLoad, Candidate, LoadMetric, Locality, PickError, Policy, Prepare, Prepared, Selection, View,
+    AdditiveLoad, Candidate, LoadMetric, Locality, Now, PickError, Policy, Prepare, Prepared, ProbeAnswer,
+    ProbeConfig, ProbePool, Selection, View,
 };
 
 /// Policies with their names.
@@ -25,6 +29,47 @@ pub(crate) fn locality<P>(inner: P, seed: u64) -> LocalityWeighted<P> {
 pub(crate) fn zone<P>(inner: P, seed: u64) -> ZoneAware<P> {
     let callers = [("a", 3), ("b", 1)].map(|(zone, callers)| (Locality::new("eu", zone), callers));
     ZoneAware::new(inner, Locality::new("eu", "a")).with_callers(callers).with_seed(seed)
+}
+
+/// Chooses by answers of a few members, which are as old as they like.
+pub(crate) fn prequal(seed: u64) -> Prequal {
+    let config = ProbeConfig::new().with_max_age(Duration::from_secs(3_600)).expect("positive");
+    let config = config.with_removals_per_query(0.3).expect("in range").with_seed(seed);
+    let pool = ProbePool::with_config(config);
+    let now = Now::lazy();
+    for step in 0..12_u64 {
+        let (id, rif) = ((seed ^ (step * 7)) % 40, u32::try_from(step * 5 % 9).expect("small"));
+        pool.insert(&id, ProbeAnswer::new(rif, Duration::from_millis(20 - step)), &now);
+    }
+    Prequal::over(Arc::new(pool))
+}
+
+/// Chooses by what every third member reported when it was prepared for.
+#[derive(Debug)]
+pub(crate) struct Reported(UtilizationWeighted);
+
+pub(crate) fn reported(seed: u64) -> Reported {
+    let config = UtilizationConfig::new().with_blackout(Duration::ZERO);
+    let config = config.with_update_period(Duration::from_nanos(1)).expect("positive");
+    let reports = Arc::new(UtilizationReports::with_config(config));
+    Reported(UtilizationWeighted::starting_at(reports, seed % 1_000))
+}
+
+impl<C: Candidate<Id = u64>> Prepare<C> for Reported {
+    fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
+        let prepared = self.0.prepare(view, previous)?;
+        for member in view.candidates().iter().step_by(3) {
+            let report = UtilizationReport::new(100.0, 0.1 + (member.id() % 7) as f64 / 10.0);
+            self.0.reports().record(member.id(), report, view.now());
+        }
+        Ok(prepared)
+    }
+}
+
+impl<C: Candidate<Id = u64>, K: ?Sized> Policy<C, K> for Reported {
+    fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
+        self.0.pick_from(view, key)
+    }
 }
 
 /// Takes a number for a key whose request was served before, by the member of that number.
@@ -89,6 +134,14 @@ where
         ("maglev", Box::new(maglev())),
         ("ring", Box::new(ring())),
         ("smooth", Box::new(smooth())),
+        (
+            "prequal without answers",
+            Box::new(Prequal::over(Arc::new(ProbePool::with_config(ProbeConfig::new().with_seed(seed))))),
+        ),
+        ("prequal", Box::new(prequal(seed))),
+        ("utilization", Box::new(reported(seed))),
+        ("priority over prequal", Box::new(failover(prequal(seed), seed))),
+        ("priority over utilization", Box::new(failover(reported(seed), seed))),
         ("priority over ring", Box::new(failover(ring(), seed))),
         ("priority over smooth", Box::new(failover(smooth(), seed))),
         ("rendezvous", Box::new(Rendezvous::new())),

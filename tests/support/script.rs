@@ -28,10 +28,10 @@ pub(crate) struct Script(Arc<Shared>);
 struct Shared {
     name: &'static str,
     scene: Mutex<Scene>,
-    polls: AtomicUsize,
     calls: AtomicUsize,
     under_way: AtomicUsize,
     readiness_errors: AtomicUsize,
+    polls: AtomicUsize,
     live: AtomicUsize,
     built: AtomicUsize,
 }
@@ -56,10 +56,10 @@ impl Script {
         Self(Arc::new(Shared {
             name,
             scene: Mutex::new(scene),
-            polls: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
             readiness_errors: AtomicUsize::new(0),
+            polls: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             built: AtomicUsize::new(0),
         }))
@@ -82,6 +82,10 @@ impl Script {
             std::mem::take(&mut scene.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        self.0.scene.lock().unwrap().readiness
     }
 
     pub(crate) fn answer_after(&self, latency: Duration) {

@@ -1,7 +1,8 @@
 //! How many candidates a pick compares.
 
+use super::explain::Reason;
 use crate::core::view::MOST;
-use crate::core::{Candidate, PickError, Rng, Selection, View};
+use crate::core::{Candidate, Now, PickError, Rng, Selection, View};
 
 /// Draws a number of distinct candidates and compares them.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,11 @@ impl Choices {
 
     pub(super) fn clamped(choices: usize) -> Self {
         Self(choices.clamp(1, MOST))
+    }
+
+    /// Returns how many are drawn.
+    pub(super) const fn count(self) -> usize {
+        self.0
     }
 
     /// Chooses the drawn candidate for which `cost` is least; a coin decides between equals.
@@ -39,4 +45,15 @@ impl Default for Choices {
     fn default() -> Self {
         Self::TWO
     }
+}
+
+/// Says that the selected candidate costs the least of those that were drawn, or of all.
+pub(super) fn least<C>(
+    view: &View<'_, C>,
+    selection: Selection,
+    drawn: Option<usize>,
+    cost: impl Fn(&C, &Now) -> f64,
+) -> Reason {
+    let chosen = view.candidates().get(selection.index());
+    Reason::Least { drawn, cost: chosen.map_or(f64::NAN, |candidate| cost(candidate, view.now())) }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::owned::{BITS, Owned};
 use crate::core::eligibility::{bit, next_set};
 use crate::core::view::{Found, Memo};
 use crate::core::{Candidate, Exclusions, PickError, Selection, View};
@@ -9,7 +10,6 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// How many entries a walk looks at before it asks all members instead.
 const STEPS: usize = 256;
-const BITS: usize = u64::BITS as usize;
 
 /// What a walk has sampled: many, as a fleet that has just started ramps up together.
 pub(super) type Looks = Memo<32>;
@@ -18,10 +18,7 @@ pub(super) type Looks = Memo<32>;
 pub(super) struct Circle {
     /// The slot that owns each entry.
     owners: Box<[u32]>,
-    /// The entries of each slot, ascending, one slot after the other.
-    entries: Box<[u32]>,
-    /// Where the entries of each slot begin; one more at the end.
-    starts: Box<[u32]>,
+    owned: Owned,
     /// Bit `entry`: its owner is believed to be eligible.
     live: Box<[AtomicU64]>,
     /// The entry after the last one. Those before it are passed once only.
@@ -37,18 +34,18 @@ impl Circle {
         rejoin: usize,
         eligible: impl Fn(usize) -> bool,
     ) -> Self {
-        let mut starts = vec![0u32; members + 1];
-        owners.iter().for_each(|owner| starts[*owner as usize + 1] += 1);
-        (1..starts.len()).for_each(|slot| starts[slot] += starts[slot - 1]);
-        let mut entries = vec![0u32; owners.len()];
-        let mut next = starts.clone();
-        for (entry, owner) in (0..).zip(&owners) {
-            let at = &mut next[*owner as usize];
-            entries[*at as usize] = entry;
-            *at += 1;
-        }
-        let live = lit(&owners, members, eligible);
-        Self { live, owners, entries: entries.into(), starts: starts.into(), rejoin }
+        let owned = Owned::by(&owners, members);
+        Self::of(owners, owned, rejoin, eligible)
+    }
+
+    /// As [`new`](Self::new), where it is known which entries each slot owns.
+    pub(super) fn of(
+        owners: Box<[u32]>,
+        owned: Owned,
+        rejoin: usize,
+        eligible: impl Fn(usize) -> bool,
+    ) -> Self {
+        Self { live: owned.lit(eligible), owners, owned, rejoin }
     }
 
     /// Returns how many entries there are.
@@ -59,7 +56,7 @@ impl Circle {
 
     /// Returns how many slots the entries belong to.
     pub(super) fn members(&self) -> usize {
-        self.starts.len() - 1
+        self.owned.members()
     }
 
     #[inline]
@@ -80,10 +77,7 @@ impl Circle {
 
     /// Returns the entries of `slot`, ascending.
     pub(super) fn entries_of(&self, slot: usize) -> &[u32] {
-        match (self.starts.get(slot), self.starts.get(slot + 1)) {
-            (Some(start), Some(end)) => &self.entries[*start as usize..*end as usize],
-            _ => &[],
-        }
+        self.owned.of(slot)
     }
 
     /// Finds the first entry at or after `start` whose owner is eligible. A member that ramps up takes an entry if its lot
@@ -235,15 +229,6 @@ impl fmt::Debug for Circle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Circle").field("members", &self.members()).field("entries", &self.len()).finish()
     }
-}
-
-/// Sets the bit of each entry whose owner is eligible.
-fn lit(owners: &[u32], members: usize, eligible: impl Fn(usize) -> bool) -> Box<[AtomicU64]> {
-    let eligible: Vec<bool> = (0..members).map(eligible).collect();
-    let word = |owners: &[u32]| {
-        owners.iter().rev().fold(0, |word, owner| word << 1 | u64::from(eligible[*owner as usize]))
-    };
-    owners.chunks(BITS).map(|owners| AtomicU64::new(word(owners))).collect()
 }
 
 pub(super) fn holds<C>(chosen: &[Selection], view: &View<'_, C>, slot: usize) -> bool {

@@ -1,5 +1,6 @@
 //! A second policy for when the first finds nobody.
 
+use super::explain::{Explanation, Reason, Rehearsal};
 use crate::core::{PickError, Policy, Prepare, Prepared, Selection, Table, View};
 
 /// Says how [`Fallback`] came to its selection.
@@ -95,6 +96,13 @@ impl<C, K: ?Sized, A: Policy<C, K>, B: Policy<C, K>> Policy<C, K> for Fallback<A
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let policy = Fallback::new(Rehearsal::new(&self.first), Rehearsal::new(&self.second));
+        let FallbackDecision { fell_back, .. } = policy.decide(view, key)?;
+        let reason = Reason::Fallback { fell_back };
+        Ok(if fell_back { policy.second.within(reason) } else { policy.first.within(reason) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use twox_hash::XxHash64;
 
-use crate::core::{Candidate, PickError, StableBuildHasher, View};
+use crate::core::{Candidate, PickError, StableBuildHasher, StableHasher, View};
 
 /// The seed of the second hash of an identity; the same in every process.
 const SECOND_SEED: u64 = 0xCA11_AB1E;
@@ -17,6 +17,11 @@ pub trait Naming<C> {
 
     /// Returns another hash of it, independent of the first.
     fn hash_again(&self, candidate: &C) -> u64;
+
+    /// Returns both hashes. By default one after the other.
+    fn hashes(&self, candidate: &C) -> [u64; 2] {
+        [self.hash(candidate), self.hash_again(candidate)]
+    }
 }
 
 /// Hashes identities by their [`Hash`]: every type that can be a key of a map will do.
@@ -30,6 +35,14 @@ impl<C: Candidate<Id: Hash>> Naming<C> for ByIdentity {
 
     fn hash_again(&self, candidate: &C) -> u64 {
         StableBuildHasher::with_seed(SECOND_SEED).hash_one(candidate.id())
+    }
+
+    /// Reads the identity once, unless it is long.
+    fn hashes(&self, candidate: &C) -> [u64; 2] {
+        let mut hasher = StableHasher::default();
+        candidate.id().hash(&mut hasher);
+        let again = hasher.finish_with(SECOND_SEED).unwrap_or_else(|| self.hash_again(candidate));
+        [hasher.finish(), again]
     }
 }
 
@@ -91,12 +104,45 @@ pub(super) fn sorted<C: Candidate>(
     let mut identities = Vec::with_capacity(view.len());
     for (index, slot) in (0..view.len()).zip(0u32..) {
         let candidate = view.candidate(index).ok_or(PickError::InconsistentTopology)?;
-        let hashes = [naming.hash(candidate), naming.hash_again(candidate)];
-        let weight = candidate.weight().value();
+        let (hashes, weight) = (naming.hashes(candidate), candidate.weight().value());
         identities.push(Identity { hashes, slot, weight });
     }
-    identities.sort_unstable();
-    Ok(identities)
+    Ok(in_order(&identities))
+}
+
+/// Sorts identities in linear time. Their hashes are spread evenly, so where their leading bits send them only few have to
+/// be compared; many would be compared in vain only if somebody chose identities for that.
+fn in_order(identities: &[Identity]) -> Vec<Identity> {
+    let Some(first) = identities.first() else { return Vec::new() };
+    let places = identities.len().next_power_of_two();
+    let place = |identity: &Identity| leading(identity.hashes[0], u64::BITS - places.ilog2());
+    let mut ends = vec![0u32; places + 1];
+    for identity in identities {
+        ends[place(identity) + 1] += 1;
+    }
+    (1..=places).for_each(|place| ends[place] += ends[place - 1]);
+    let mut sorted = vec![*first; identities.len()];
+    for identity in identities {
+        let end = &mut ends[place(identity)];
+        sorted[*end as usize] = *identity;
+        *end += 1;
+    }
+    let mut start = 0;
+    for end in ends {
+        let met = &mut sorted[start..end as usize];
+        if met.len() > 1 {
+            met.sort_unstable();
+        }
+        start = end as usize;
+    }
+    sorted
+}
+
+/// Returns what is left of a hash when it is shifted so far.
+#[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 places for the leading bits")]
+#[inline]
+pub(super) fn leading(hash: u64, shift: u32) -> usize {
+    hash.checked_shr(shift).unwrap_or(0) as usize
 }
 
 /// Lists as [`sorted`] does, and refuses members that cannot be told apart.

@@ -1,5 +1,7 @@
 //! The least loaded of all.
 
+use super::choices::least;
+use super::explain::Explanation;
 use super::power_of_two::relative_load;
 use crate::core::{Candidate, LoadMetric, PickError, Policy, Prepare, Rng, Selection, View};
 
@@ -62,5 +64,10 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for LeastLoaded {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         let now = view.now();
         view.least(&self.rng, |candidate| relative_load(candidate, now))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng }.pick_from(view, key))?;
+        Ok(Explanation::new(selection, least(view, selection, None, relative_load)))
     }
 }

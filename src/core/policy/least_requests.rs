@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use super::choices::Choices;
+use super::choices::{Choices, least};
+use super::explain::Explanation;
 use super::power_of_two::effective_weight;
 use crate::core::{AdditiveLoad, Candidate, Now, PickError, Policy, Prepare, Rng, Selection, View};
 
@@ -119,6 +120,16 @@ impl<C: Candidate<Load: AdditiveLoad>, K: ?Sized> Policy<C, K> for LeastRequests
             Among::Drawn(choices) => choices.least(view, &self.rng, cost),
             Among::All => view.least(&self.rng, cost),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng, ..*self }.pick_from(view, key))?;
+        let drawn = match self.among {
+            Among::Drawn(choices) => Some(choices.count()),
+            Among::All => None,
+        };
+        let cost = |candidate: &C, now: &Now| self.cost(candidate, now);
+        Ok(Explanation::new(selection, least(view, selection, drawn, cost)))
     }
 }
 

@@ -13,6 +13,8 @@
 //! | [`WeightedRandom`] | any, with a chance by weight | O(1) |
 //! | [`LeastRequests`] | of two drawn, the one with fewer requests for its weight | O(1) |
 //! | [`LeastLoaded`] | the least loaded of all | O(n) |
+//! | [`Prequal`] | the quickest by probes, of those that are not busier than most | O(1), O(log n) to find it |
+//! | [`UtilizationWeighted`] | each in turn, by what members report of their utilisation | O(1) where reports are alike |
 //! | [`Maglev`] | the owner of a key, by a lookup table | O(1) |
 //! | [`RingHash`] | the owner of a key, by points on a ring | O(1), O(log points) where points crowd |
 //! | [`Rendezvous`] | the owner of a key, by the highest score | O(n), a few instructions each |
@@ -49,6 +51,7 @@
 
 mod choices;
 mod circle;
+mod explain;
 mod fallback;
 mod groups;
 mod identity;
@@ -58,9 +61,11 @@ mod least_requests;
 mod locality;
 mod maglev;
 mod nearest;
+mod owned;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
 mod policy;
 mod power_of_two;
+mod prequal;
 mod priority;
 mod quotas;
 mod random;
@@ -71,9 +76,11 @@ mod round_robin;
 mod smooth;
 mod sticky;
 mod unprepared;
+mod utilization;
 mod weighted_random;
 mod zone;
 
+pub use self::explain::{Explained, Explanation, PassedOver, Reason};
 pub use self::fallback::{Fallback, FallbackDecision};
 pub use self::identity::{ByIdentity, ByName, Naming};
 pub use self::keys::{HashKey, KeyBytes};
@@ -83,6 +90,7 @@ pub use self::locality::{InvalidOverprovisioning, LocalityDecision, LocalityWeig
 pub use self::maglev::{Maglev, MaglevError};
 pub use self::policy::{Policy, PolicyExt, Prepare};
 pub use self::power_of_two::PowerOfTwoChoices;
+pub use self::prequal::Prequal;
 pub use self::priority::{
     PanicMode, PriorityConfig, PriorityConfigError, PriorityDecision, PriorityFailover,
 };
@@ -95,5 +103,8 @@ pub use self::ring_hash::{EnvoyRing, PointsBy, RingHash, RingHashError, RingMemb
 pub use self::round_robin::RoundRobin;
 pub use self::smooth::{ScheduleReport, SmoothWeightedRoundRobin};
 pub use self::sticky::{Sticky, StickyDecision, StickyKey};
+pub use self::utilization::{
+    UtilizationConfig, UtilizationConfigError, UtilizationReport, UtilizationReports, UtilizationWeighted,
+};
 pub use self::weighted_random::WeightedRandom;
 pub use self::zone::{ZoneAware, ZoneDecision};

@@ -1,8 +1,10 @@
 //! The traits that every policy implements.
 
+use std::fmt;
 use std::sync::Arc;
 
-use crate::core::{PickError, Prepared, Selection, View};
+use super::{Explained, Explanation};
+use crate::core::{Candidate, PickError, Prepared, Selection, View};
 
 /// Computes what a policy wants of a membership, ahead of its picks.
 ///
@@ -37,6 +39,19 @@ pub trait Policy<C, K: ?Sized = ()>: Prepare<C> {
     /// A [`PickError`] that says precisely why nobody can be chosen.
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError>;
 
+    /// Says what [`pick_from`](Self::pick_from) would choose now and why, without a trace: the next pick is what it would
+    /// have been. Policies of one's own need not, and then it says that they do not.
+    ///
+    /// It may take time and allocate in proportion to the number of candidates.
+    ///
+    /// # Errors
+    ///
+    /// As [`pick_from`](Self::pick_from).
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let _ = (view, key);
+        Ok(Explanation::untold())
+    }
+
     /// Chooses among all `candidates`, now.
     ///
     /// # Errors
@@ -59,6 +74,15 @@ pub trait PolicyExt<C, K: ?Sized>: Policy<C, K> {
         let selection = self.pick(candidates, key)?;
         candidates.get(selection.index()).ok_or(PickError::InconsistentTopology)
     }
+
+    /// Says what would be chosen under `view` and why, and whom that passes over, as [`Policy::explain_from`] does and with
+    /// names.
+    fn explain(&self, view: &View<'_, C>, key: &K) -> Explained
+    where
+        C: Candidate<Id: fmt::Display>,
+    {
+        Explained::new(view, self.explain_from(view, key), |candidate| candidate.id().to_string())
+    }
 }
 
 impl<C, K: ?Sized, P: Policy<C, K> + ?Sized> PolicyExt<C, K> for P {}
@@ -74,6 +98,10 @@ macro_rules! delegate_policy {
         impl<C, K: ?Sized, P: Policy<C, K> + ?Sized> Policy<C, K> for $pointer {
             fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
                 (**self).pick_from(view, key)
+            }
+
+            fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+                (**self).explain_from(view, key)
             }
         }
     )+};

@@ -1,6 +1,7 @@
 //! The less loaded of two.
 
-use super::choices::Choices;
+use super::choices::{Choices, least};
+use super::explain::Explanation;
 use crate::core::view::part;
 use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View, Weight};
 
@@ -69,6 +70,12 @@ impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoic
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         self.choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng, ..*self }.pick_from(view, key))?;
+        let drawn = Some(self.choices.count());
+        Ok(Explanation::new(selection, least(view, selection, drawn, relative_load)))
     }
 }
 

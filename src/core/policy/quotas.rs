@@ -7,12 +7,20 @@ use std::collections::BinaryHeap;
 /// each gets at least one, which those with the most give up.
 pub(super) fn quotas(weights: &[u32], size: u32) -> Vec<u32> {
     let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
-    let ideal = |weight: u32| u64::from(size) * u64::from(weight);
-    let mut quotas: Vec<u64> = weights.iter().map(|weight| ideal(*weight) / total).collect();
+    let ideals = || weights.iter().map(|weight| u64::from(size) * u64::from(*weight));
+    let mut quotas: Vec<u64> = ideals().map(|ideal| ideal / total).collect();
     let left = u64::from(size) - quotas.iter().sum::<u64>();
-    let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by_key(|at| Reverse(ideal(weights[*at]) % total));
-    order.into_iter().zip(0..left).for_each(|(at, _)| quotas[at] += 1);
+    let mut order: Vec<_> = ideals()
+        .zip(&quotas)
+        .zip(0..)
+        .map(|((ideal, quota), at)| (Reverse(ideal - quota * total), at))
+        .collect();
+    // The order among those that are rounded up does not matter.
+    let rounded = usize::try_from(left).unwrap_or(usize::MAX).min(order.len());
+    if (1..order.len()).contains(&rounded) {
+        order.select_nth_unstable(rounded);
+    }
+    order[..rounded].iter().for_each(|(_, at)| quotas[*at] += 1);
     let mut missing = 0;
     for quota in &mut quotas {
         if *quota == 0 {

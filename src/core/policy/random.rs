@@ -1,5 +1,6 @@
 //! Any eligible candidate, with the same chance.
 
+use super::explain::{Explanation, Reason};
 use crate::core::{Candidate, PickError, Policy, Prepare, Rng, Selection, View};
 
 /// Chooses any eligible candidate, all with the same chance.
@@ -54,5 +55,10 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for Random {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         view.uniform(&self.rng)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng }.pick_from(view, key))?;
+        Ok(Explanation::new(selection, Reason::Chance))
     }
 }

@@ -23,7 +23,7 @@ mod view;
 
 pub(crate) use self::lots::{Lots, lot, patience};
 pub(crate) use self::memo::{Memo, SAMPLES};
-pub(crate) use self::ramp::part;
+pub(crate) use self::ramp::{DRAWS, part, takes};
 pub(crate) use self::readers::Found;
 pub use self::readers::Pair;
 pub(crate) use self::scope::Scope;

@@ -5,7 +5,7 @@ use super::memo::Memo;
 use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
 /// How many are drawn before a scan decides: many, as a fleet that has just started ramps up together.
-const DRAWS: usize = 32;
+pub(crate) const DRAWS: usize = 32;
 
 impl<C: Candidate> View<'_, C> {
     /// Tells whether the candidate at `slot` gets all of its weight, as nearly all do.
@@ -20,29 +20,40 @@ impl<C: Candidate> View<'_, C> {
         part(self.ramp_at(slot))
     }
 
-    /// Tells whether the candidate at `slot`, which is eligible, takes its turn: it does so with the chance of its part, as
-    /// `lot` decides, which lies between zero and one. A lot of zero takes every turn.
+    /// Tells whether the candidate at `slot`, which is eligible, [takes](takes) its turn.
     #[inline]
     pub(crate) fn takes_turn(&self, slot: usize, lot: impl FnOnce() -> f64) -> bool {
-        let ramp = self.ramp_at(slot);
-        // Most candidates are past their start, and need no lot.
-        ramp >= 1.0 || lot() <= part(ramp)
+        takes(self.ramp_at(slot), lot)
     }
 
-    /// Draws until somebody is eligible and takes the turn, and after many draws in vain one of all that are eligible, by
-    /// weight. The candidate in `looked` was drawn before.
+    /// As [`draw_by_part`](Self::draw_by_part), after a first draw that did not settle it.
     #[cold]
-    pub(crate) fn draw_by_part(
+    pub(crate) fn draw_again(
         &self,
         rng: &Rng,
         looked: Option<(usize, Exclusions)>,
-        mut draw: impl FnMut() -> Option<usize>,
-        weight: impl Fn(&C) -> u32,
+        draw: impl FnMut() -> Option<usize>,
+        weight: impl Fn(usize, &C) -> u32,
     ) -> Result<Selection, PickError> {
-        let mut memo = Memo::<DRAWS>::of_missed(looked);
-        let mut first = looked.map(|(slot, _)| slot);
+        let first = looked.map(|(slot, _)| slot);
+        self.draw_by_part(rng, Memo::<DRAWS>::of_missed(looked), first, draw, weight)
+    }
+
+    /// Draws until somebody is eligible and takes the turn, and after many draws in vain, or when `memo` is full, one of all
+    /// that are eligible, by the weight of a slot and its candidate. The candidate `first` was drawn before; those in `memo`
+    /// were sampled.
+    #[cold]
+    pub(crate) fn draw_by_part<const N: usize>(
+        &self,
+        rng: &Rng,
+        mut memo: Memo<N>,
+        mut first: Option<usize>,
+        mut draw: impl FnMut() -> Option<usize>,
+        weight: impl Fn(usize, &C) -> u32,
+    ) -> Result<Selection, PickError> {
         for _ in 0..DRAWS {
-            let Some(slot) = first.take().or_else(&mut draw) else { break };
+            let more = || if memo.is_full() { None } else { draw() };
+            let Some(slot) = first.take().or_else(more) else { break };
             if self.try_slot(slot, &mut memo) && self.takes_turn(slot, || 1.0 - rng.unit()) {
                 return Ok(self.select(slot));
             }
@@ -58,7 +69,7 @@ impl<C: Candidate> View<'_, C> {
         &self,
         rng: &Rng,
         memo: &Memo<N>,
-        weight: impl Fn(&C) -> u32,
+        weight: impl Fn(usize, &C) -> u32,
     ) -> Result<Selection, PickError> {
         let mut counts = ExclusionCounts::default();
         let mut drawn = None;
@@ -69,7 +80,7 @@ impl<C: Candidate> View<'_, C> {
                 counts.add(exclusions);
                 continue;
             };
-            let weight = share(weight(candidate), candidate.ramp(self.now()));
+            let weight = share(weight(slot, candidate), candidate.ramp(self.now()));
             total += weight;
             if drawn.is_none() || rng.unit() * total < weight {
                 drawn = Some(slot);
@@ -83,6 +94,14 @@ impl<C: Candidate> View<'_, C> {
     fn ramp_at(&self, slot: usize) -> f32 {
         self.candidate(slot).map_or(1.0, |candidate| candidate.ramp(self.now()))
     }
+}
+
+/// Tells whether a candidate takes a turn: it does so with the chance of its part, as `lot` decides, which lies between zero
+/// and one. A lot of zero takes every turn.
+#[inline]
+pub(crate) fn takes(ramp: f32, lot: impl FnOnce() -> f64) -> bool {
+    // Most candidates are past their start, and need no lot.
+    ramp >= 1.0 || lot() <= part(ramp)
 }
 
 /// Makes a part of what a candidate says; what is not a number is nothing.

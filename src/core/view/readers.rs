@@ -54,12 +54,12 @@ impl<'a, C: Candidate> View<'a, C> {
     /// several draws missed.
     #[inline]
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
-        let Some(slot) = self.draw_slot(rng) else { return self.uniform_beyond(rng, None) };
+        let Some(slot) = self.draw_slot(rng) else { return self.uniform_missed(rng, None) };
         let exclusions = self.exclusions_at(slot);
         if exclusions.is_empty() && self.is_whole(slot) {
             Ok(self.select(slot))
         } else {
-            self.uniform_beyond(rng, Some((slot, exclusions)))
+            self.uniform_missed(rng, Some((slot, exclusions)))
         }
     }
 
@@ -257,7 +257,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// Draws one of the slots that are believed to be eligible.
     #[inline]
-    pub(super) fn draw_slot(&self, rng: &Rng) -> Option<usize> {
+    pub(crate) fn draw_slot(&self, rng: &Rng) -> Option<usize> {
         match self.hint() {
             Some(hint) => {
                 Some(hint.count()).filter(|count| *count > 0).map(|count| hint.nth(rng.below(count)))
@@ -268,8 +268,19 @@ impl<'a, C: Candidate> View<'a, C> {
 
     /// The part of [`uniform`](Self::uniform) for when the first draw did not settle it.
     #[cold]
-    fn uniform_beyond(&self, rng: &Rng, looked: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
-        self.draw_by_part(rng, looked, || self.draw_slot(rng), |_| 1)
+    fn uniform_missed(&self, rng: &Rng, looked: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
+        self.draw_again(rng, looked, || self.draw_slot(rng), |_, _| 1)
+    }
+
+    /// As [`uniform`](Self::uniform), knowing what has been sampled before. One of these that is eligible is drawn with the
+    /// same chance as any other.
+    #[cold]
+    pub(crate) fn uniform_beyond<const N: usize>(
+        &self,
+        rng: &Rng,
+        memo: Memo<N>,
+    ) -> Result<Selection, PickError> {
+        self.draw_by_part(rng, memo, None, || self.draw_slot(rng), |_, _| 1)
     }
 
     /// Draws until an eligible candidate is found that is not in `memo`, which keeps every sample, or until `memo` is

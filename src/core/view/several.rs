@@ -73,6 +73,17 @@ impl<'a, C: Candidate> View<'a, C> {
         best.map(|(slot, _)| self.select(slot)).ok_or_else(|| self.refuse())
     }
 
+    /// Draws `choices` distinct eligible candidates, all sets of so many with the same chance; all when there are fewer. At
+    /// least one and at most sixteen are drawn.
+    pub(crate) fn several(
+        &self,
+        choices: usize,
+        rng: &Rng,
+    ) -> Result<impl Iterator<Item = Selection> + use<'_, 'a, C>, PickError> {
+        let drawn = self.draw_several(choices.clamp(1, MOST), rng)?;
+        Ok(drawn.slots.into_iter().take(drawn.len).map(|slot| self.select(slot)))
+    }
+
     /// Draws `wanted` distinct eligible slots, or all when there are fewer.
     #[inline]
     fn draw_several(&self, wanted: usize, rng: &Rng) -> Result<Drawn, PickError> {

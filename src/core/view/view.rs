@@ -233,6 +233,20 @@ impl<'a, C> View<'a, C> {
         View { prepared: Some(prepared), time: Time::Shared(self.now()), lane, ..*self }
     }
 
+    /// Looks at the same slots as if nothing excluded anybody. `nothing` is as long as there are candidates.
+    pub(crate) fn with_everybody<'b>(&'b self, nothing: &'b [Exclusions]) -> View<'b, C> {
+        let time = Time::Shared(self.now());
+        View {
+            attempted: None,
+            known: Some(nothing),
+            eligibility: None,
+            time,
+            panic: true,
+            plain: false,
+            ..*self
+        }
+    }
+
     /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a
     /// membership in turns, and what it remembers of one part says nothing of another.
     #[inline]

@@ -56,7 +56,7 @@ pub(crate) struct Holding<L> {
 impl<L: LoadTracker> Settle for Holding<L> {
     type Ticket = L::Ticket;
 
-    fn settle(&self, ticket: L::Ticket, _: Phase, outcome: Outcome) {
+    fn settle(&self, ticket: L::Ticket, _: Phase, outcome: Outcome, _: bool) {
         let load = &self.account.load;
         // The tracker may be the user's, and this may run while a panic unwinds.
         let limited = attempt(|| {

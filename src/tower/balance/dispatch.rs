@@ -47,7 +47,7 @@ where
             Ok((position, mut attempt)) => {
                 self.pool.endpoints[position].forget_failures();
                 self.pool.requeue(position);
-                attempt.called();
+                attempt.called(0);
                 let (service, _) = self.pool.endpoints[position].service_mut();
                 BalanceFuture::calling(service.call(request), attempt)
             }

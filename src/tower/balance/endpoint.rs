@@ -6,10 +6,8 @@ use std::time::Instant;
 
 use super::account::{Account, Holding};
 use super::inbox::{Inbox, Signal};
-use crate::core::{
-    AtCapacity, Attributes, Candidate, Changes, Exclusion, Exclusions, InFlight, LoadTracker, Locality, Now,
-    Status, Weight,
-};
+use crate::core::delegate::delegate_candidate;
+use crate::core::{AtCapacity, Candidate, Exclusion, Exclusions, InFlight, LoadTracker, Now};
 use crate::sync::Arc;
 use crate::tower::attempt::Attempt;
 use crate::tower::timer::Clock;
@@ -192,52 +190,14 @@ impl<C: Candidate, S, L: LoadTracker> Candidate for Endpoint<C, S, L> {
     type Data = C::Data;
     type Load = L;
 
-    fn id(&self) -> &C::Id {
-        self.candidate.id()
-    }
-
-    fn data(&self) -> &C::Data {
-        self.candidate.data()
-    }
+    delegate_candidate!(self => self.candidate, except: load, exclusions);
 
     fn load(&self) -> &L {
         self.account.load()
     }
 
-    fn weight(&self) -> Weight {
-        self.candidate.weight()
-    }
-
-    fn status(&self) -> Status {
-        self.candidate.status()
-    }
-
-    fn priority(&self) -> u32 {
-        self.candidate.priority()
-    }
-
-    fn locality(&self) -> Option<&Locality> {
-        self.candidate.locality()
-    }
-
-    fn ramp(&self, now: &Now) -> f32 {
-        self.candidate.ramp(now)
-    }
-
     fn exclusions(&self, now: &Now) -> Exclusions {
         self.obstacles(now).with_if(Exclusion::NotReady, !self.is_reserved())
-    }
-
-    fn watch(&self, changes: Changes) {
-        self.candidate.watch(changes);
-    }
-
-    fn changes_at(&self, now: &Now) -> Option<Instant> {
-        self.candidate.changes_at(now)
-    }
-
-    fn attributes(&self) -> Attributes {
-        self.candidate.attributes()
     }
 }
 

@@ -48,7 +48,7 @@ impl<C: Candidate, S, L: LoadTracker> Pool<C, S, L> {
                 return Poll::Ready(());
             }
             let wakes_at = self.changes_at(&now);
-            ready!(self.alarm.poll(&self.clock, wakes_at, cx));
+            ready!(self.alarm.poll(self.clock.timer(), wakes_at, cx));
             if !mem::replace(&mut has_time_passed, true) {
                 continue;
             }

@@ -1,13 +1,13 @@
 //! Who takes a request, and why nobody does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::cluster::Cluster;
 use super::contain::tell;
 use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::pool::{Member, Pool};
 use crate::core::{
-    Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError,
+    Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError,
 };
 use crate::sync::lock;
 use crate::tower::{BalancerErrorKind, Event};
@@ -46,24 +46,32 @@ where
             }
             return Admission::Lost(Exclusion::Capacity.into());
         };
-        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
-        endpoint.picked();
-        if self.settings.is_heard {
+        if !endpoint.picked() {
+            endpoint.give_back(ticket, Outcome::Cancelled, now);
+            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+                circuit.settle(permit, Outcome::Cancelled, now);
+            }
+            return Admission::Lost(Exclusion::Draining.into());
+        }
+        let admitted = Admitted { permit, ticket, started: now.instant() };
+        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
+        if self.settings.is_followed() {
+            attempt.follow();
             tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         }
         Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
     }
 
-    /// Picks an endpoint beside those that were tried, admits an attempt, and clones the service.
+    /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     pub(super) fn admit_one(
         &self,
         request: &R,
-        tried: &[Arc<Endpoint<S, R, L>>],
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load();
-        let mut attempted: Attempted =
-            tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
+        let mut attempted = pool.positions_of(tried, avoided);
         let mut places_lost = false;
         // Each round avoids one member more than the one before, so there are at most as many as there are members.
         loop {
@@ -80,7 +88,9 @@ where
                 },
                 // That may have come about after the policy had looked: no fault of the policy.
                 Err(InvalidSelection::Excluded { exclusions, .. })
-                    if exclusions.without(Exclusions::VOLATILE).is_empty() =>
+                    if exclusions
+                        .without(Exclusions::VOLATILE | pool.said_of(selection.index()))
+                        .is_empty() =>
                 {
                     exclusions
                 }

@@ -6,11 +6,13 @@ use std::task::{Context, Poll};
 
 use tower_service::Service;
 
-use super::builder::Discoverer;
+use super::discoverer::Discoverer;
 use super::dispatch::Dispatch;
 use super::future::ResponseFuture;
 use super::handle::Handle;
 use super::report::Report;
+use super::shutdown::Shutdown;
+use super::tried::Tried;
 use crate::core::{LoadTracker, PeakEwma};
 use crate::sync::wakers::WakerKey;
 use crate::tower::{BalancerError, BoxError};
@@ -26,7 +28,7 @@ use crate::tower::{BalancerError, BoxError};
 ///
 /// - While the service is not ready, one more endpoint is made ready beside it, and the first that is ready is called.
 ///   So a service that takes its time to become ready loses requests to others, also those that the policy meant for it: a
-///   client that connects should do so in its call, or ahead of it.
+///   client that connects should do so in its call, or [ahead of it](super::Discoverer::connect_with).
 /// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request, until each
 ///   member has been tried once. This costs no retry: no service has had the request.
 /// - The answer is classified. Circuit, load and statistics learn from it, and a failure may be tried again when
@@ -46,7 +48,8 @@ use crate::tower::{BalancerError, BoxError};
 /// # Ending
 ///
 /// When the last handle is dropped the [`Driver`](super::Driver) ends and all endpoints are let go of. Requests that have an
-/// endpoint are seen through; those that wait for one keep the balancer open.
+/// endpoint are seen through; those that wait for one keep the balancer open. [`shutdown`](Self::shutdown) closes it while
+/// there are handles, and waits.
 ///
 /// # Complexity
 ///
@@ -105,7 +108,102 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     where
         S: Service<R, Error: Into<BoxError>>,
     {
-        ResponseFuture::new(&self.handle, request)
+        ResponseFuture::new(&self.handle, request, Tried::none())
+    }
+
+    /// Sends a request past the endpoints of these names, as [`send`](Self::send) does in all else.
+    ///
+    /// They are avoided in every pick for the request, also when it waits, fails over or is tried again, under every policy.
+    /// It is a preference: when nobody else can be picked, they are better than nobody. Names that no member has
+    /// do nothing; see [`exclude`](Self::exclude) for what must not be picked at all.
+    ///
+    /// # Complexity
+    ///
+    /// Each pick looks at the name of every member; it allocates.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::Backend;
+    /// use poise::discovery::Directory;
+    /// use poise::tower::Balancer;
+    /// use std::convert::Infallible;
+    ///
+    /// let mut directory = Directory::new();
+    /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+    /// directory.upsert("b", Backend::new("10.0.0.2:80"))?;
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |key, _backend| {
+    ///         let name = *key;
+    ///         tower::service_fn(move |_request: ()| async move { Ok::<_, Infallible>(name) })
+    ///     })
+    ///     .spawn()?;
+    /// let first = balancer.send(()).await?;
+    /// let second = balancer.call_avoiding((), [first]).await?;
+    /// assert_ne!(first, second);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn call_avoiding<N: AsRef<str>>(
+        &self,
+        request: R,
+        avoided: impl IntoIterator<Item = N>,
+    ) -> ResponseFuture<S, R, L>
+    where
+        S: Service<R, Error: Into<BoxError>>,
+    {
+        ResponseFuture::new(&self.handle, request, Tried::avoiding(avoided))
+    }
+
+    /// Closes the balancer, for all clones of it, and waits until its attempts have ended.
+    ///
+    /// From the call on there is no new attempt: requests that come and those that wait for an endpoint fail with
+    /// [`Closed`](crate::tower::BalancerErrorKind::Closed), and nothing is retried or hedged. Those that have an endpoint are
+    /// seen through; none is cut off, as their futures belong to their callers. Endpoints without any are let go of at once, the others with their last one,
+    /// and the [`Driver`](super::Driver) ends. The future resolves to the number of attempts that were still under way
+    /// at the [drain deadline](super::Builder::drain_deadline), counted from the call. An attempt ends with the head of its response, or with the end
+    /// of it when the balancer is [`guarded`](Self::guarded).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use poise::core::Backend;
+    /// use poise::discovery::Directory;
+    /// use poise::tower::{Balancer, BalancerErrorKind};
+    /// use std::convert::Infallible;
+    ///
+    /// let mut directory = Directory::new();
+    /// directory.upsert("a", Backend::new("10.0.0.1:80"))?;
+    /// let balancer = Balancer::builder()
+    ///     .discover(directory.reader(), |_key, _backend| {
+    ///         tower::service_fn(|request: u32| async move { Ok::<_, Infallible>(request) })
+    ///     })
+    ///     .spawn()?;
+    /// let response = balancer.send(7);
+    /// let (left_behind, response) = tokio::join!(balancer.shutdown(), response);
+    /// assert_eq!((left_behind, response?), (0, 7));
+    ///
+    /// let error = balancer.send(8).await.unwrap_err();
+    /// assert_eq!(*error.kind(), BalancerErrorKind::Closed);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    pub fn shutdown(&self) -> Shutdown<S, R, L> {
+        Shutdown::new(self.handle.cluster())
+    }
+
+    pub(super) fn handle(&self) -> &Handle<S, R, L> {
+        &self.handle
     }
 
     /// Describes every member and the pool as they are now.

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,93 +12,22 @@ use tower_service::Service;
 use super::balancer::Balancer;
 use super::cluster::Cluster;
 use super::contain::join;
-use super::driver::{Driver, Driving};
+use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Workshop, backoff};
 use super::pool::Member;
-use super::reconcile::{ServiceFactory, Workshop};
-use super::repeats::Repeating;
+use super::repeating::Repeating;
 use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
-use crate::core::policy::PowerOfTwoChoices;
-use crate::core::{LoadMetric, LoadTracker, Outcome, PeakEwma, Policy};
+use crate::core::{LoadMetric, LoadTracker, Outcome, Policy};
 use crate::discovery::SnapshotReader;
 use crate::health::{BudgetConfig, CircuitConfig, ExclusionBudget};
-use crate::tower::{
-    BorrowedKey, BoxError, ComputedKey, Hedge, Hook, Idempotent, NoContext, RequestContext, Retry, Timer,
-};
-
-/// Asks for the source of members: the first step of a [`Builder`].
-#[derive(Debug)]
-#[must_use = "a builder does nothing until it is built"]
-pub struct Discoverer {
-    fail_fast: Duration,
-}
-
-impl Discoverer {
-    pub(super) fn new() -> Self {
-        Self { fail_fast: Duration::from_secs(3) }
-    }
-
-    /// Takes members from `reader`, and their services from `service`.
-    ///
-    /// `service` is called once for each allocation of a backend. A service is cloned for each request, and is `Send` and
-    /// `Sync` (of tower's boxes, `BoxCloneSyncService`); a key is `Display`, which names the endpoint. A panic in `service` is contained; the member is left out and
-    /// tried again with growing pauses.
-    pub fn discover<K, B, S, R>(
-        self,
-        reader: SnapshotReader<K, B>,
-        mut service: impl FnMut(&K, &B) -> S + Send + 'static,
-    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
-    where
-        S: Service<R>,
-    {
-        self.try_discover(reader, move |key, backend| Ok::<_, BoxError>(service(key, backend)))
-    }
-
-    /// Takes members from `reader`, and their services from `service`, which may fail.
-    ///
-    /// A member whose service cannot be built holds up nobody else: it is left out, or goes on with the service of its
-    /// previous allocation, and is tried again with growing pauses, from one second to thirty.
-    pub fn try_discover<K, B, S, R, E>(
-        self,
-        reader: SnapshotReader<K, B>,
-        mut service: impl FnMut(&K, &B) -> Result<S, E> + Send + 'static,
-    ) -> Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoContext>
-    where
-        S: Service<R>,
-        E: Into<BoxError>,
-    {
-        Builder {
-            load: Box::new(PeakEwma::new),
-            policy: PowerOfTwoChoices::new(),
-            context: NoContext,
-            rest: Rest {
-                reader,
-                service: Box::new(move |key, backend| service(key, backend).map_err(Into::into)),
-                classifier: None,
-                timer: None,
-                hooks: Vec::new(),
-                circuit: default_circuit(),
-                budget: BudgetConfig::default(),
-                attempt_timeout: None,
-                fail_fast: self.fail_fast,
-                repeating: Repeating::none(),
-            },
-        }
-    }
-}
-
-/// Returns 5 failures, and a second that grows to a minute, give or take a fifth.
-fn default_circuit() -> Option<CircuitConfig> {
-    let circuit = CircuitConfig::new(5, Duration::from_secs(1)).ok()?;
-    circuit.with_growth(Duration::from_secs(60)).ok()?.with_jitter(0.2).ok()
-}
+use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 
 /// Configures a [`Balancer`].
 ///
 /// | setting | default | why |
 /// |---|---|---|
-/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`] | close to the least loaded of all, for two samples, and it does not herd |
-/// | [`load`](Self::load) | [`PeakEwma`] | sees slow, failing and hung endpoints |
-/// | [`key`](Self::key) | none | |
+/// | [`policy`](Self::policy) | [`PowerOfTwoChoices`](crate::core::policy::PowerOfTwoChoices) | close to the least loaded of all, for two samples, and it does not herd |
+/// | [`load`](Self::load) | [`PeakEwma`](crate::core::PeakEwma) | sees slow, failing and hung endpoints |
+/// | [`key`](Self::key) | none | only the user knows which requests belong together |
 /// | [`classify`](Self::classify) | `Ok` succeeds, `Err` fails | knows no protocol |
 /// | [`circuit`](Self::circuit) | 5 failures in a row, 1 s growing to 60 s, jitter 20 % | trips on what is broken, asks again soon, and not all at once |
 /// | [`exclusions`](Self::exclusions) | circuits take out at most half of the members, one always stays | a pool that fails as a whole goes on |
@@ -105,7 +35,17 @@ fn default_circuit() -> Option<CircuitConfig> {
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
 /// | [`idempotent`](Self::idempotent) | all requests | whoever asks for retries or hedges means it |
-/// | [`hook`](Self::hook) | none | |
+/// | [`connect_timeout`](Self::connect_timeout) | 10 s | as long as most clients try to connect |
+/// | [`connecting_at_once`](Self::connecting_at_once) | 32 members | a large membership is connected soon, and not all at once |
+/// | [`drain_deadline`](Self::drain_deadline) | 30 s | what most schedulers grant a server that is to stop |
+/// | [`on_drained`](Self::on_drained) | none | only a program with a directory of its own needs it |
+/// | [`hook`](Self::hook) | none | who wants to hear of it says so |
+/// | [`timer`](Self::timer) | none; `spawn` takes Tokio's | time belongs to whoever runs it |
+/// | services that cannot be built | tried again after 1 s, growing to 30 s | bridges a restart, and does not hammer what is down |
+///
+/// What stands in a value has its defaults there: [`PeakEwma`](crate::core::PeakEwma) (10 s to fall to 1/e), [`CircuitConfig`], [`BudgetConfig`],
+/// [`Retry`](crate::tower::Retry) and its [`RetryBudget`](crate::tower::RetryBudget), [`Hedge`](crate::tower::Hedge). The [guide](crate::tower::guide) has settings for
+/// several kinds of traffic.
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
 #[must_use = "a builder does nothing until it is built"]
@@ -117,20 +57,38 @@ pub struct Builder<K, B, S, R, L, P, X> {
 }
 
 /// The settings that no type parameter of their own depends on.
-struct Rest<K, B, S, R> {
-    reader: SnapshotReader<K, B>,
-    service: Box<ServiceFactory<K, B, S>>,
-    classifier: Option<Box<dyn Classify<S, R>>>,
-    timer: Option<Arc<dyn AnyTimer>>,
-    hooks: Vec<Arc<dyn Hook>>,
-    circuit: Option<CircuitConfig>,
-    budget: BudgetConfig,
-    attempt_timeout: Option<Duration>,
-    fail_fast: Duration,
-    repeating: Repeating<R>,
+pub(super) struct Rest<K, B, S, R> {
+    pub(super) reader: SnapshotReader<K, B>,
+    pub(super) factory: Factory<K, B, S>,
+    pub(super) poll_ready: PollReady<S>,
+    pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
+    pub(super) timer: Option<Arc<dyn AnyTimer>>,
+    pub(super) hooks: Vec<Arc<dyn Hook>>,
+    pub(super) circuit: Option<CircuitConfig>,
+    pub(super) budget: BudgetConfig,
+    pub(super) attempt_timeout: Option<Duration>,
+    pub(super) fail_fast: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) connecting: NonZeroUsize,
+    pub(super) drain_deadline: Duration,
+    pub(super) on_drained: Option<Box<OnDrained<K, B>>>,
+    pub(super) repeating: Repeating<R>,
 }
 
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
+    pub(super) fn new(
+        load: Box<dyn FnMut() -> L + Send>,
+        policy: P,
+        context: X,
+        rest: Rest<K, B, S, R>,
+    ) -> Self {
+        Self { load, policy, context, rest }
+    }
+
+    pub(super) fn rest_mut(&mut self) -> &mut Rest<K, B, S, R> {
+        &mut self.rest
+    }
+
     /// Chooses by another policy.
     ///
     /// A policy by key needs a [`key`](Self::key): without one all requests have the same, and go to the same member. A
@@ -225,80 +183,6 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         self
     }
 
-    /// Makes failed attempts again, on other endpoints as long as there are some that were not tried, under one budget.
-    ///
-    /// What counts as a failure is what [`classify`](Self::classify) says, and an attempt that took too long. When there may
-    /// be no more attempts, the last answer or error is what the caller gets. Only ask for it when requests may be sent
-    /// twice.
-    pub fn retry(mut self, retry: Retry) -> Self
-    where
-        R: Clone,
-    {
-        self.rest.repeating.retry = Some(retry);
-        self.rest.repeating.clone = Some(R::clone);
-        self
-    }
-
-    /// Sends requests that take long to a second endpoint too, under the budget of the retries, and takes the first success.
-    ///
-    /// Only ask for it when requests may be sent twice. It costs a clone of each request, an allocation for the timer of each
-    /// attempt that is not over when it is first polled, and one more for each hedge.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[cfg(feature = "tokio")]
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use poise::core::{Backend, Now};
-    /// use poise::discovery::Directory;
-    /// use poise::tower::{Balancer, Hedge};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// let mut directory = Directory::new();
-    /// directory.upsert("slow", Backend::new(1_000))?;
-    /// directory.upsert("fast", Backend::new(1))?;
-    ///
-    /// let balancer = Balancer::builder()
-    ///     .discover(directory.reader(), |_key, backend| {
-    ///         let latency = Duration::from_millis(*backend.id());
-    ///         tower::service_fn(move |request: u32| async move {
-    ///             tokio::time::sleep(latency).await;
-    ///             Ok::<_, Infallible>(request)
-    ///         })
-    ///     })
-    ///     .hedge(Hedge::after(Duration::from_millis(10)))
-    ///     .spawn()?;
-    /// for request in 0..100 {
-    ///     let start = tokio::time::Instant::now();
-    ///     balancer.send(request).await?;
-    ///     assert!(start.elapsed() < Duration::from_millis(20));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// # #[cfg(not(feature = "tokio"))]
-    /// # fn main() {}
-    /// ```
-    pub fn hedge(mut self, hedge: Hedge) -> Self
-    where
-        R: Clone,
-    {
-        self.rest.repeating.hedge = Some(hedge);
-        self.rest.repeating.clone = Some(R::clone);
-        self
-    }
-
-    /// Retries and hedges only the requests that may be sent twice: `.idempotent(|request: &Request| request.is_read())`.
-    /// Without it, all of them may.
-    ///
-    /// Whether a request may is asked once, before its first attempt; it makes no difference for one that nobody has had. A
-    /// panic in it is contained, and the request is sent once.
-    pub fn idempotent(mut self, idempotent: impl Idempotent<R> + Send + Sync + 'static) -> Self {
-        self.rest.repeating.idempotent = Some(Box::new(idempotent));
-        self
-    }
-
     /// Tells `hook` what happens, beside those that are told already.
     pub fn hook(mut self, hook: impl Hook) -> Self {
         self.rest.hooks.push(Arc::new(hook));
@@ -330,7 +214,8 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     {
         let Rest {
             reader,
-            service,
+            factory,
+            poll_ready,
             classifier,
             timer,
             hooks,
@@ -338,6 +223,10 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             budget,
             attempt_timeout,
             fail_fast,
+            connect_timeout,
+            connecting,
+            drain_deadline,
+            on_drained,
             repeating,
         } = self.rest;
         let timer = timer.ok_or(BuildError::NoTimer)?;
@@ -345,11 +234,21 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         let is_heard = !hooks.is_empty();
         let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
-        let settings =
-            Settings { picker, classifier, timer, hook, is_heard, attempt_timeout, fail_fast, repeats };
+        let settings = Settings {
+            picker,
+            classifier,
+            timer,
+            hook,
+            is_heard,
+            attempt_timeout,
+            fail_fast,
+            drain_deadline,
+            repeats,
+        };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
-        let workshop = Workshop { service, load: self.load, circuit };
-        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader);
+        let (load, backoff) = (self.load, backoff());
+        let workshop = Workshop { factory, poll_ready, load, circuit, connect_timeout, connecting, backoff };
+        let driving = Driving::start(Arc::clone(&cluster), workshop, &reader, on_drained);
         Ok((Balancer::new(cluster), driving.into_driver()))
     }
 }

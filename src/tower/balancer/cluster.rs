@@ -6,6 +6,7 @@ use std::time::Instant;
 use futures_util::task::AtomicWaker;
 
 use super::contain::{contain, tell};
+use super::departed::Departed;
 use super::endpoint::Endpoint;
 use super::pool::{Member, Pool};
 use super::settings::Settings;
@@ -22,7 +23,9 @@ pub(super) struct Cluster<K, B, S, R, L: LoadTracker> {
     pub(super) pool: ArcSwap<Pool<K, B, S, R, L>>,
     pub(super) budget: Arc<ExclusionBudget>,
     pub(super) ledger: Mutex<Ledger>,
-    pub(super) driver: AtomicWaker,
+    pub(super) driver: Arc<AtomicWaker>,
+    /// Endpoints that are members no more and have attempts under way.
+    pub(super) departed: Departed<S, R, L>,
     pub(super) waiters: WakerSet,
     pub(super) changes: AtomicU64,
     /// How many wait for a place at an endpoint that is full.
@@ -56,7 +59,8 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             pool: ArcSwap::from_pointee(Pool::empty()),
             budget: Arc::new(budget),
             ledger: Mutex::new(Ledger { unavailable_since: Some(now), ..Ledger::default() }),
-            driver: AtomicWaker::new(),
+            driver: Arc::new(AtomicWaker::new()),
+            departed: Departed::new(),
             waiters: WakerSet::new(),
             changes: AtomicU64::new(0),
             places_wanted: AtomicUsize::new(0),
@@ -81,6 +85,14 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     fn fail_fast_deadline(&self, ledger: &Ledger) -> Option<Instant> {
         ledger.unavailable_since?.checked_add(self.settings.fail_fast)
+    }
+
+    /// Returns when the next circuit changes by itself.
+    pub(super) fn changes_at(&self, now: &Now) -> Option<Instant> {
+        let pool = self.pool.load_full();
+        let changes = pool.members.iter().filter_map(|member| member.endpoint().changes_at(now));
+        // What was due has been looked at; a circuit whose cooldown is over changes with its next attempt.
+        changes.filter(|at| !now.has_reached(*at)).min()
     }
 
     /// Looks again at whatever changes by itself, and starts to fail at once when the time has come.
@@ -141,7 +153,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     }
 
     /// Looks at one endpoint again, after a transition.
-    fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
+    pub(super) fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let now = Now::at(self.settings.timer.now());
         let (pool, eligible, recovered) = {

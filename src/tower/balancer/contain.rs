@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::core::AttemptScope;
+use crate::core::nested_scope::nest;
 pub(super) use crate::tower::contain::attempt;
 use crate::tower::{Event, Hook, NoHook};
 
@@ -10,6 +12,19 @@ use crate::tower::{Event, Hook, NoHook};
 pub(super) fn tell(hook: &dyn Hook, event: &Event<'_>) {
     // The state of a hook is its own business; nothing of ours is shared with it.
     drop(catch_unwind(AssertUnwindSafe(|| hook.on(event))));
+}
+
+/// Asks `hook` whether it listens to the course of attempts; it is told if it panics.
+#[inline]
+pub(super) fn is_listening(hook: &dyn Hook) -> bool {
+    // As in `tell`.
+    catch_unwind(AssertUnwindSafe(|| hook.is_listening())).unwrap_or(true)
+}
+
+/// Asks `hook` what is to surround an attempt; nothing does if it panics.
+pub(super) fn scope(hook: &dyn Hook, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+    // As in `tell`.
+    catch_unwind(AssertUnwindSafe(|| hook.scope(endpoint))).ok().flatten()
 }
 
 /// Makes one hook of several. A panic in one of them is no reason for the others not to hear.
@@ -27,6 +42,14 @@ impl Hook for Joined {
     fn on(&self, event: &Event<'_>) {
         self.0.iter().for_each(|hook| tell(&**hook, event));
     }
+
+    fn is_listening(&self) -> bool {
+        self.0.iter().any(|hook| is_listening(&**hook))
+    }
+
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        self.0.iter().map(|hook| scope(&**hook, endpoint)).fold(None, nest)
+    }
 }
 
 /// Runs `code`; a panic in it is told to `hook` and gives nothing.
@@ -36,4 +59,11 @@ pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce(
         tell(hook, &Event::Contained { what });
     }
     result
+}
+
+/// Drops what is the user's, one after another: two panics at the same time would abort the process.
+pub(super) fn discard<T>(hook: &dyn Hook, items: impl IntoIterator<Item = T>) {
+    for item in items {
+        let _dropped = contain(hook, "drop", || drop(item));
+    }
 }

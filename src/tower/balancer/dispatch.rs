@@ -1,6 +1,6 @@
 //! What a request needs of its balancer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -8,32 +8,37 @@ use tower_service::Service;
 
 use super::admission::Lease;
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::contain::{contain, scope, tell};
 use super::endpoint::Endpoint;
+use super::operator::OperatorVerb;
 use super::pool::{Member, Pool};
 use super::repeats::Repeats;
 use super::report::Report;
 use super::settings::Sleep;
-use crate::core::{LoadMetric, LoadTracker, Now, Outcome};
+use crate::core::policy::Explained;
+use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
-use crate::tower::{BalancerErrorKind, Event, Phase};
+use crate::tower::{BalancerErrorKind, Event};
 
 /// What a request needs of its balancer, whatever the types of keys, backends and policies.
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn now(&self) -> Instant;
     fn tell(&self, event: &Event<'_>);
+    /// Returns what is to surround an attempt.
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
     /// Says that an attempt ended.
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration);
+    fn ended(&self, outcome: Outcome, elapsed: Duration);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
 
-    /// Picks an endpoint beside those that were tried, admits an attempt, and clones the service.
+    /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     fn pick(
         &self,
         request: &R,
-        tried: &[Arc<Endpoint<S, R, L>>],
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, BalancerErrorKind>;
 
     /// Counts a request, which earns a part of a repeat, and copies it if it may be made again. Tells whether it is to be
@@ -47,8 +52,13 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep>;
     /// Starts to wait for as long as an attempt may take until it is hedged, if it is to be.
     fn hedge_delay(&self) -> Option<Sleep>;
-    /// Takes what a hedge costs, and picks an endpoint beside those that were tried.
-    fn hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>>;
+    /// Takes what a hedge costs, and picks an endpoint as [`pick`](Self::pick) does.
+    fn hedge(
+        &self,
+        request: &R,
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
+    ) -> Option<Lease<S, R, L>>;
     /// Says that a hedge had the answer first.
     fn hedge_won(&self);
     /// Starts to wait for as long as an attempt may take, if there is a limit.
@@ -76,9 +86,21 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
 
     /// Gives an endpoint that returns a first estimate of its load, and those that wait for its slot in the budget too.
     fn reseed(&self, endpoint: &Endpoint<S, R, L>, now: &Now);
+    /// Brings into effect what an operator says of the members of this name, and tells whether there are any.
+    fn operate(&self, endpoint: &str, verb: OperatorVerb) -> bool;
     fn report(&self) -> Report;
-    /// Lets go of all endpoints. Attempts that are under way are seen through.
+    /// Says whom the first attempt of a request would be sent to.
+    fn explain(&self, request: &R) -> Explained;
+
+    /// Lets go of all endpoints, the first time. Attempts that are under way are seen through.
     fn close(&self);
+    /// Says that an attempt ended at an endpoint that drains or is no member any more.
+    fn left(&self);
+    /// Counts the attempts at endpoints that are no members any more.
+    fn in_flight_departed(&self) -> u64;
+    /// Returns until when a drain that starts now may take; `None` is for ever.
+    fn drains_until(&self) -> Option<Instant>;
+    fn sleep_until(&self, deadline: Instant) -> Sleep;
 }
 
 impl<K, B, S, R, L> Dispatch<S, R, L> for Cluster<K, B, S, R, L>
@@ -97,6 +119,10 @@ where
         tell(&*self.settings.hook, event);
     }
 
+    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
+        scope(&*self.settings.hook, endpoint)
+    }
+
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>,
@@ -110,17 +136,15 @@ where
     fn pick(
         &self,
         request: &R,
-        tried: &[Arc<Endpoint<S, R, L>>],
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
-        self.admit_one(request, tried)
+        self.admit_one(request, tried, avoided)
     }
 
-    fn ended(&self, endpoint: &str, phase: Phase, outcome: Outcome, elapsed: Duration) {
+    fn ended(&self, outcome: Outcome, elapsed: Duration) {
         if let Some(repeats) = &self.settings.repeats {
             repeats.time(outcome, elapsed);
-        }
-        if self.settings.is_heard {
-            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
         }
     }
 
@@ -144,8 +168,13 @@ where
         self.wait_for_hedge()
     }
 
-    fn hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>> {
-        self.try_hedge(request, tried)
+    fn hedge(
+        &self,
+        request: &R,
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
+    ) -> Option<Lease<S, R, L>> {
+        self.try_hedge(request, tried, avoided)
     }
 
     fn hedge_won(&self) {
@@ -229,6 +258,31 @@ where
         }
     }
 
+    fn operate(&self, endpoint: &str, verb: OperatorVerb) -> bool {
+        let pool = {
+            // Whoever swaps the pool holds it too: either the new pool is found here, or its endpoints find the mark.
+            let _ledger = lock(&self.ledger);
+            let pool = self.pool.load_full();
+            let standings =
+                pool.members.iter().map(|member| member.endpoint().standing()).chain(&pool.absent);
+            standings
+                .filter(|standing| **standing.name() == *endpoint)
+                .for_each(|standing| standing.say(verb));
+            pool
+        };
+        let mut is_known = pool.absent.iter().any(|standing| **standing.name() == *endpoint);
+        for member in pool.members.iter().map(Member::endpoint).filter(|member| **member.name() == *endpoint)
+        {
+            is_known = true;
+            member.obey();
+            self.refresh(member);
+        }
+        if is_known {
+            self.tell(&Event::Operator { endpoint, verb });
+        }
+        is_known
+    }
+
     fn report(&self) -> Report {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load_full();
@@ -239,18 +293,47 @@ where
             .with_repeats(repeats)
     }
 
+    fn explain(&self, request: &R) -> Explained {
+        self.explain_pick(request)
+    }
+
     fn close(&self) {
-        self.closed.store(true, Ordering::Release);
         let pool = {
             let mut ledger = lock(&self.ledger);
+            if self.closed.swap(true, Ordering::AcqRel) {
+                return;
+            }
             self.available.store(false, Ordering::Release);
             ledger.unavailable_since.get_or_insert(self.settings.timer.now());
-            self.pool.swap(Arc::new(Pool::empty()))
+            let pool = self.pool.swap(Arc::new(Pool::empty()));
+            // Requests that still look at the old pool find that everybody drains.
+            pool.members.iter().for_each(|member| member.endpoint().set_drains(true));
+            self.departed.add(pool.members.iter().map(Member::endpoint));
+            pool
         };
-        // Services of the user are dropped without a lock.
-        drop(pool);
+        // Services of the user are dropped without a lock, and what they do then is no business of whoever closes.
+        let _dropped = contain(&*self.settings.hook, "drop", || drop(pool));
         tell(&*self.settings.hook, &Event::Closed);
         self.wake_waiters();
         self.driver.wake();
+    }
+
+    fn left(&self) {
+        self.driver.wake();
+        if self.is_closed() {
+            self.waiters.wake_all();
+        }
+    }
+
+    fn in_flight_departed(&self) -> u64 {
+        self.departed.in_flight()
+    }
+
+    fn drains_until(&self) -> Option<Instant> {
+        self.settings.timer.now().checked_add(self.settings.drain_deadline)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        self.settings.timer.sleep_until(deadline)
     }
 }

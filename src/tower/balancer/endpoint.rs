@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::contain::attempt as contained;
 use super::dispatch::Dispatch;
+use super::operator::{Mark, SharedMark, Standing};
 use crate::core::histogram::Histogram;
 use crate::core::{Changes, Exclusion, Exclusions, LoadTracker, Now, Outcome};
 use crate::health::{CircuitState, CircuitTicket, Completion, HealthSignal, PassiveHealth};
@@ -26,10 +27,16 @@ pub(crate) struct Admitted<T> {
 
 /// Joins everything that belongs to one allocation of a backend.
 pub(crate) struct Endpoint<S, R, L: LoadTracker> {
+    /// Also the name in `standing`; here it is where requests read it.
     name: Arc<str>,
     service: S,
     load: L,
     circuit: Option<PassiveHealth>,
+    /// What an operator says: a copy of what stands in `standing`, which all generations share.
+    mark: SharedMark,
+    /// Whether the membership has it drain.
+    drains: AtomicBool,
+    standing: Arc<Standing>,
     /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
     home: Arc<dyn Dispatch<S, R, L>>,
     /// Where it stood in the pool when it was last placed: a hint.
@@ -68,19 +75,27 @@ impl Statistics {
             Outcome::Overload { .. } => Some(&self.overloads),
             Outcome::Cancelled => Some(&self.cancelled),
         };
+        // With `in_flight`, as the order of the histogram: whoever counts sees this, or is told of it.
         if let Some(counter) = counter {
-            // Statistics: no ordering.
-            counter.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::SeqCst);
         }
         if outcome != Outcome::Cancelled {
             self.latency.record(elapsed);
         }
     }
+
+    /// Counts the attempts that have started and not ended, of which so many were answered by the latency.
+    ///
+    /// Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
+    pub(super) fn in_flight(&self, answered: u64) -> u64 {
+        let ended = answered.saturating_add(self.cancelled.load(Ordering::SeqCst));
+        self.picks.load(Ordering::SeqCst).saturating_sub(ended)
+    }
 }
 
 impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     pub(super) fn new(
-        name: Arc<str>,
+        standing: Arc<Standing>,
         service: S,
         load: L,
         circuit: Option<PassiveHealth>,
@@ -88,10 +103,13 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         now: &Now,
     ) -> Self {
         Self {
-            name,
+            name: Arc::clone(standing.name()),
             service,
             load,
             circuit,
+            mark: SharedMark::new(Mark::NONE),
+            drains: AtomicBool::new(false),
+            standing,
             home,
             position: AtomicU32::new(0),
             retired: AtomicBool::new(false),
@@ -102,6 +120,10 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    pub(super) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
     }
 
     pub(super) fn service(&self) -> &S {
@@ -129,10 +151,15 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.home.now()
     }
 
-    /// Returns what excludes it beside its membership: its circuit and its limit.
+    /// Returns what excludes it beside its membership: an operator, its circuit and its limit.
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
         let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
-        circuit.with_if(Exclusion::Capacity, self.load.is_full())
+        self.said() | circuit.with_if(Exclusion::Capacity, self.load.is_full())
+    }
+
+    /// Returns what an operator says of it.
+    pub(super) fn said(&self) -> Exclusions {
+        self.mark.load().exclusions()
     }
 
     /// Asks the circuit to tell `changes` of its transitions.
@@ -154,9 +181,56 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         self.circuit.as_ref()?.changes_at(now)
     }
 
-    /// Counts a pick.
-    pub(super) fn picked(&self) {
-        self.statistics.picks.fetch_add(1, Ordering::Relaxed);
+    /// Counts a pick, and tells whether there may be one: who drains by now takes nothing new, whatever the policy saw.
+    pub(super) fn picked(&self) -> bool {
+        // With `in_flight`: either this sees that it drains, or whoever had it drain sees the pick.
+        self.statistics.picks.fetch_add(1, Ordering::SeqCst);
+        if self.is_draining() {
+            self.statistics.picks.fetch_sub(1, Ordering::SeqCst);
+            self.home.left();
+            return false;
+        }
+        true
+    }
+
+    /// Counts the attempts that have started and not ended.
+    ///
+    /// Once it [drains](Self::is_draining), zero is final; and once it drains or is retired, an end that this did not see yet
+    /// is told to its cluster.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.statistics.in_flight(self.statistics.latency.counts().sum())
+    }
+
+    /// Says whether the membership has it drain.
+    pub(super) fn set_drains(&self, drains: bool) {
+        self.drains.store(drains, Ordering::SeqCst);
+    }
+
+    /// Tells whether the membership or an operator has it drain.
+    #[inline]
+    pub(super) fn is_draining(&self) -> bool {
+        self.drains.load(Ordering::SeqCst) || self.mark.load().drains()
+    }
+
+    /// Brings what an operator says into effect, and tells whether that is new.
+    ///
+    /// Several may do so at the same time: whoever leaves has seen that what it brought in was the latest.
+    pub(super) fn obey(&self) -> bool {
+        let mut is_new = false;
+        loop {
+            let mark = self.standing.mark();
+            is_new |= self.mark.swap(mark) != mark;
+            if let Some(circuit) = &self.circuit {
+                if mark.forces_open() {
+                    circuit.force_open();
+                } else {
+                    circuit.lift();
+                }
+            }
+            if self.standing.mark() == mark {
+                return is_new;
+            }
+        }
     }
 
     /// Tells the load how an attempt ended, and gives its ticket back.
@@ -202,10 +276,16 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         outcome: Outcome,
         elapsed: Duration,
         now: &Now,
+        is_followed: bool,
     ) {
+        self.home.ended(outcome, elapsed);
+        if is_followed {
+            self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
+        }
         self.statistics.ended(outcome, elapsed);
-        let endpoint = &*self.name;
-        self.home.ended(endpoint, phase, outcome, elapsed);
+        if self.is_draining() || self.is_retired() {
+            self.home.left();
+        }
         if let Some(permit) = permit {
             self.decide(permit, outcome, now);
         }
@@ -235,11 +315,11 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Says that it is no longer a member.
     pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
+        self.retired.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Acquire)
+        self.retired.load(Ordering::SeqCst)
     }
 
     /// Remembers since when it has been excluded as it is.
@@ -258,10 +338,10 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     type Ticket = Admitted<L::Ticket>;
 
-    fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome) {
+    fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
         let now = Now::at(self.now());
         self.give_back(admitted.ticket, outcome, &now);
-        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now);
+        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now, is_followed);
     }
 }
 

@@ -141,8 +141,9 @@ where
         }
         progress.handed = true;
         let Lease { mut attempt, mut service } = readying.into_ready();
-        attempt.called();
-        this.stage.set(Stage::Calling { response: service.call(request), attempt });
+        attempt.called(progress.sent - 1);
+        let response = attempt.run(|| service.call(request));
+        this.stage.set(Stage::Calling { response, attempt });
         Poll::Ready(None)
     }
 
@@ -153,7 +154,7 @@ where
     ) -> Poll<Landing<S, R, L>> {
         let mut this = self.project();
         let answer = match this.stage.as_mut().project() {
-            Current::Calling { response, attempt } => match response.poll(cx) {
+            Current::Calling { response, attempt } => match attempt.run(|| response.poll(cx)) {
                 Poll::Ready(answer) => Some(answer),
                 Poll::Pending => {
                     ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));

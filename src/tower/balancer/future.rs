@@ -15,6 +15,7 @@ use super::handle::Handle;
 use super::hedging::Hedging;
 use super::readying::Progress;
 use super::settings::Sleep;
+use super::tried::Tried;
 use super::waiting::Waiting;
 use crate::core::LoadTracker;
 use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event};
@@ -50,13 +51,19 @@ enum State<S: Service<R>, R, L: LoadTracker> {
         #[pin]
         flight: Flight<S, R, L>,
     },
-    /// Between one attempt and the next, holding nothing.
+    /// Apart, as who rests has waited for a timer anyway.
     Resting {
-        sleep: Sleep,
-        failure: Failure<S::Response>,
-        request: R,
+        rest: Box<Rest<S, R, L>>,
     },
     Done,
+}
+
+/// A request between one attempt and the next, which holds nothing of an endpoint.
+struct Rest<S: Service<R>, R, L: LoadTracker> {
+    home: Arc<dyn Dispatch<S, R, L>>,
+    sleep: Sleep,
+    failure: Failure<S::Response>,
+    request: R,
 }
 
 impl<S, R, L> ResponseFuture<S, R, L>
@@ -65,15 +72,15 @@ where
     L: LoadTracker,
 {
     /// Makes the first pick.
-    pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R) -> Self {
+    pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R, tried: Tried<S, R, L>) -> Self {
         let cluster = handle.cluster();
         let (spare, hedging) = match cluster.spare(&request) {
             Some((spare, true)) => (Some(spare), Hedging::Due),
             Some((spare, false)) => (Some(spare), Hedging::Over),
             None => (None, Hedging::Over),
         };
-        let mut progress = Progress::new();
-        let state = match cluster.pick(&request, &[]) {
+        let mut progress = Progress::new(tried);
+        let state = match progress.tried.pick(&**cluster, &request) {
             Ok(lease) => {
                 progress.made = 1;
                 State::Flying { flight: Flight::new(lease, request) }
@@ -114,20 +121,22 @@ where
                         Landing::Lost(loss) => self.as_mut().try_again(loss),
                     }
                 }
-                Current::Waiting { waiting, request } => match ready!(waiting.poll_pick(cx, request)) {
-                    Ok(lease) => {
-                        this.progress.made = 1;
-                        if let Taken::Waiting { request, .. } =
-                            this.state.as_mut().project_replace(State::Done)
-                        {
-                            this.state.set(State::Flying { flight: Flight::new(lease, request) });
+                Current::Waiting { waiting, request } => {
+                    match ready!(waiting.poll_pick(cx, request, &this.progress.tried)) {
+                        Ok(lease) => {
+                            this.progress.made = 1;
+                            if let Taken::Waiting { request, .. } =
+                                this.state.as_mut().project_replace(State::Done)
+                            {
+                                this.state.set(State::Flying { flight: Flight::new(lease, request) });
+                            }
+                            None
                         }
-                        None
+                        Err(obstacle) => Some(Failure::Failed(BalancerError::new(obstacle, 0))),
                     }
-                    Err(obstacle) => Some(Failure::Failed(BalancerError::new(obstacle, 0))),
-                },
-                Current::Resting { sleep, .. } => {
-                    ready!(sleep.as_mut().poll(cx));
+                }
+                Current::Resting { rest } => {
+                    ready!(rest.sleep.as_mut().poll(cx));
                     self.as_mut().end_rest()
                 }
                 Current::Failed { obstacle } => Some(Failure::Failed(BalancerError::new(*obstacle, 0))),
@@ -160,9 +169,10 @@ where
             *this.spare = cluster.copy(&request, sent);
         }
         this.hedging.restart();
-        this.progress.tried.push(Arc::clone(&endpoint));
+        this.progress.tried.push(&endpoint);
         if let Some(sleep) = cluster.rest(sent, outcome) {
-            this.state.set(State::Resting { sleep, failure, request });
+            let home = Arc::clone(endpoint.home());
+            this.state.set(State::Resting { rest: Box::new(Rest { home, sleep, failure, request }) });
             return None;
         }
         let Some(flight) = take_off(cluster, this.progress, request) else { return Some(failure) };
@@ -173,18 +183,17 @@ where
     /// Makes the attempt that was waited for. Returns the failure of the one before if nobody can be picked.
     fn end_rest(self: Pin<&mut Self>) -> Option<Failure<S::Response>> {
         let mut this = self.project();
-        let Taken::Resting { failure, request, .. } = this.state.as_mut().project_replace(State::Done) else {
+        let Taken::Resting { rest } = this.state.as_mut().project_replace(State::Done) else {
             return None;
         };
-        let home = this.progress.tried.last().map(|endpoint| Arc::clone(endpoint.home()));
-        let flight = home.and_then(|home| take_off(&*home, this.progress, request));
-        let Some(flight) = flight else { return Some(failure) };
+        let Rest { home, failure, request, .. } = *rest;
+        let Some(flight) = take_off(&*home, this.progress, request) else { return Some(failure) };
         this.state.set(State::Flying { flight });
         None
     }
 }
 
-/// Picks somebody who was not tried. When everybody was, the same one again is better than nobody.
+/// Picks somebody who was not tried, if there is one, and starts an attempt there.
 fn take_off<S, R, L>(
     cluster: &dyn Dispatch<S, R, L>,
     progress: &mut Progress<S, R, L>,
@@ -194,8 +203,7 @@ where
     S: Service<R, Error: Into<BoxError>>,
     L: LoadTracker,
 {
-    let picked = cluster.pick(&request, &progress.tried).or_else(|_| cluster.pick(&request, &[]));
-    let lease = picked.ok()?;
+    let lease = progress.tried.pick_again(cluster, &request).ok()?;
     progress.made = progress.made.saturating_add(1);
     Some(Flight::new(lease, request))
 }

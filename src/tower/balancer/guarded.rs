@@ -108,6 +108,19 @@ where
         GuardedFuture { response: self.balancer.send(request).keep_open(), hook: Arc::clone(&self.hook) }
     }
 
+    /// Sends a request past the endpoints of these names, as [`Balancer::call_avoiding`] does.
+    pub fn call_avoiding<N: AsRef<str>>(
+        &self,
+        request: R,
+        avoided: impl IntoIterator<Item = N>,
+    ) -> GuardedFuture<S, R, O, L>
+    where
+        S: Service<R, Error: Into<BoxError>>,
+    {
+        let response = self.balancer.call_avoiding(request, avoided).keep_open();
+        GuardedFuture { response, hook: Arc::clone(&self.hook) }
+    }
+
     /// Returns the balancer without the hook.
     #[must_use]
     pub fn balancer(&self) -> &Balancer<S, R, L> {

@@ -4,8 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use pin_project::pin_project;
 use tower_service::Service;
 
+use super::dispatch::Dispatch;
 use super::flight::{Flight, Landing};
 use super::readying::Progress;
 use super::settings::Sleep;
@@ -24,8 +26,17 @@ pub(super) enum Hedging<S: Service<R>, R, L: LoadTracker> {
     Due,
     Running(Sleep),
     /// Apart, as most requests need none.
-    Flying(Pin<Box<Flight<S, R, L>>>),
+    Flying(Pin<Box<Second<S, R, L>>>),
     Over,
+}
+
+/// The second attempt.
+#[pin_project]
+pub(super) struct Second<S: Service<R>, R, L: LoadTracker> {
+    #[pin]
+    flight: Flight<S, R, L>,
+    /// Told of its success, whatever has become of the first endpoint by then.
+    home: Arc<dyn Dispatch<S, R, L>>,
 }
 
 impl<S, R, L> Hedging<S, R, L>
@@ -56,16 +67,17 @@ where
             return Poll::Ready(landing);
         }
         let landing = ready!(self.poll(&first, spare, progress, cx));
-        *self = Self::Over;
+        let hedge = std::mem::replace(self, Self::Over);
         match landing {
             Landing::Lost(loss) if !first.has_landed() => {
-                progress.tried.extend(loss.endpoint);
+                if let Some(endpoint) = loss.endpoint {
+                    progress.tried.push(&endpoint);
+                }
                 Poll::Pending
             }
             landing => {
-                // Where it was sent first.
-                if let (Landing::Answered(_), Some(endpoint)) = (&landing, progress.tried.last()) {
-                    endpoint.home().hedge_won();
+                if let (Landing::Answered(_), Self::Flying(second)) = (&landing, hedge) {
+                    second.home.hedge_won();
                 }
                 Poll::Ready(landing)
             }
@@ -82,7 +94,7 @@ where
         loop {
             *self = match self {
                 Self::Over => return Poll::Pending,
-                Self::Flying(second) => return second.as_mut().poll(cx, progress),
+                Self::Flying(second) => return second.as_mut().project().flight.poll(cx, progress),
                 Self::Due => {
                     let Some(called) = first.called() else { return Poll::Pending };
                     called.endpoint().home().hedge_delay().map_or(Self::Over, Self::Running)
@@ -101,20 +113,21 @@ fn launch<S, R, L>(
     first: &Flight<S, R, L>,
     spare: &mut Option<R>,
     progress: &mut Progress<S, R, L>,
-) -> Option<Pin<Box<Flight<S, R, L>>>>
+) -> Option<Pin<Box<Second<S, R, L>>>>
 where
     S: Service<R, Error: Into<BoxError>>,
     L: LoadTracker,
 {
     let endpoint = first.called()?.endpoint();
     let request = spare.take()?;
-    progress.tried.push(Arc::clone(endpoint));
-    let Some(lease) = endpoint.home().hedge(&request, &progress.tried) else {
+    let home = Arc::clone(endpoint.home());
+    progress.tried.push(endpoint);
+    let Some(lease) = progress.tried.hedge(&*home, &request) else {
         progress.tried.pop();
         *spare = Some(request);
         return None;
     };
     progress.made = progress.made.saturating_add(1);
-    *spare = endpoint.home().copy(&request, progress.sent);
-    Some(Box::pin(Flight::new(lease, request)))
+    *spare = home.copy(&request, progress.sent);
+    Some(Box::pin(Second { flight: Flight::new(lease, request), home }))
 }

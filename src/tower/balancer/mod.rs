@@ -1,7 +1,7 @@
 //! The turnkey balancer.
 //!
 //! ```text
-//! snapshots -> reconcile -> Pool { members, prepared, eligibility }   one pointer, swapped
+//! snapshots -> slots -> Pool { members, prepared, eligibility }   one pointer, swapped
 //!                              |
 //! request -> key -> pick -> permit -> ticket -> ready -> call -> classify
 //!               ^                                           |
@@ -24,30 +24,40 @@ mod balancer;
 mod builder;
 mod cluster;
 mod contain;
+mod departed;
+mod discoverer;
 mod dispatch;
 mod driver;
 mod endpoint;
+mod explain;
 mod flight;
 mod future;
 mod guarded;
 mod handle;
 mod hedging;
 mod latency_window;
+mod lifecycle;
 mod limit;
+mod operator;
 mod pool;
 mod readying;
-mod reconcile;
+mod repeating;
 mod repeats;
 mod report;
 mod settings;
+mod shutdown;
+mod tried;
 mod waiting;
 
 pub use self::balancer::Balancer;
-pub use self::builder::{BuildError, Builder, Discoverer};
+pub use self::builder::{BuildError, Builder};
+pub use self::discoverer::Discoverer;
 pub use self::driver::Driver;
 pub(super) use self::endpoint::{Admitted, Attempt, Endpoint};
 pub use self::future::ResponseFuture;
 pub use self::guarded::{GuardedBalancer, GuardedFuture};
+pub use self::operator::{OperatorVerb, UnknownMember};
 pub use self::pool::Member;
 pub use self::repeats::RepeatReport;
 pub use self::report::{MemberReport, Report};
+pub use self::shutdown::Shutdown;

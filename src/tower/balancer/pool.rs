@@ -1,10 +1,11 @@
 //! What one pick sees.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::contain::attempt;
 use super::endpoint::Endpoint;
+use super::operator::Standing;
 use crate::core::{
     Attempted, Candidate, Eligibility, Exclusion, Exclusions, LoadTracker, Locality, Now, Prepared, Status,
     View, Weight,
@@ -14,8 +15,8 @@ use crate::sync::{AtomicUsize, Ordering};
 
 /// Shows policies one member of a [`Balancer`](crate::tower::Balancer).
 ///
-/// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. Circuit and limit are
-/// among its exclusions.
+/// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. What an operator says,
+/// circuit and limit are among its exclusions; its status is what the membership says.
 pub struct Member<K, B, S, R, L: LoadTracker> {
     discovered: Discovered<K, B>,
     endpoint: Arc<Endpoint<S, R, L>>,
@@ -24,10 +25,6 @@ pub struct Member<K, B, S, R, L: LoadTracker> {
 impl<K, B, S, R, L: LoadTracker> Member<K, B, S, R, L> {
     pub(super) fn new(discovered: Discovered<K, B>, endpoint: Arc<Endpoint<S, R, L>>) -> Self {
         Self { discovered, endpoint }
-    }
-
-    pub(super) fn discovered(&self) -> &Discovered<K, B> {
-        &self.discovered
     }
 
     pub(super) fn endpoint(&self) -> &Arc<Endpoint<S, R, L>> {
@@ -90,6 +87,8 @@ pub(super) type Members<K, B, S, R, L> = Box<[Member<K, B, S, R, L>]>;
 pub(super) struct Pool<K, B, S, R, L: LoadTracker> {
     pub(super) revision: Revision,
     pub(super) members: Members<K, B, S, R, L>,
+    /// Members of the membership who have no endpoint yet.
+    pub(super) absent: Box<[Arc<Standing>]>,
     pub(super) prepared: Prepared,
     pub(super) eligibility: Eligibility,
     pub(super) table_panics: AtomicUsize,
@@ -100,6 +99,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         Self {
             revision: Revision::ZERO,
             members: Box::default(),
+            absent: Box::default(),
             prepared: Prepared::none(),
             eligibility: Eligibility::new(0, |_| false),
             table_panics: AtomicUsize::new(0),
@@ -123,6 +123,26 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         let is = |member: &Member<K, B, S, R, L>| std::ptr::eq(&raw const **member.endpoint(), endpoint);
         let hint = endpoint.position();
         if self.members.get(hint).is_some_and(is) { Some(hint) } else { self.members.iter().position(is) }
+    }
+
+    /// Finds the endpoints that a request has tried, and those of these names.
+    pub(super) fn positions_of(&self, tried: &[Weak<Endpoint<S, R, L>>], avoided: &[Box<str>]) -> Attempted {
+        let mut positions: Attempted =
+            tried.iter().filter_map(|endpoint| self.position_of(&*endpoint.upgrade()?)).collect();
+        if !avoided.is_empty() {
+            for (position, member) in self.members.iter().enumerate() {
+                if avoided.iter().any(|avoided| **avoided == **member.endpoint.name()) {
+                    positions.insert(position);
+                }
+            }
+        }
+        positions
+    }
+
+    /// Returns what an operator, and not the membership, says of a member: that may come about at any time.
+    pub(super) fn said_of(&self, position: usize) -> Exclusions {
+        let member = self.members.get(position);
+        member.map_or(Exclusions::NONE, |member| member.endpoint.said().without(member.status().exclusions()))
     }
 
     /// Gives an endpoint a first estimate of its load, from that of the others.

@@ -8,14 +8,15 @@ use tower_service::Service;
 use super::admission::Lease;
 use super::dispatch::Dispatch;
 use super::endpoint::{Attempt, Endpoint};
+use super::tried::Tried;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
 use crate::tower::{BalancerErrorKind, BoxError};
 
 /// What a request has gone through so far, in all of its attempts.
 pub(super) struct Progress<S, R, L: LoadTracker> {
-    /// The endpoints that it is not sent to again as long as there are others.
-    pub(super) tried: Vec<Arc<Endpoint<S, R, L>>>,
+    /// The endpoints that it is not sent to as long as there are others.
+    pub(super) tried: Tried<S, R, L>,
     /// How often it was handed to an endpoint or ran out of time before.
     pub(super) sent: u32,
     /// How many attempts there were, those included whose endpoint did not become ready.
@@ -27,8 +28,8 @@ pub(super) struct Progress<S, R, L: LoadTracker> {
 }
 
 impl<S, R, L: LoadTracker> Progress<S, R, L> {
-    pub(super) const fn new() -> Self {
-        Self { tried: Vec::new(), sent: 0, made: 0, handed: false, keeps_open: false }
+    pub(super) const fn new(tried: Tried<S, R, L>) -> Self {
+        Self { tried, sent: 0, made: 0, handed: false, keeps_open: false }
     }
 }
 
@@ -74,7 +75,7 @@ where
         progress: &mut Progress<S, R, L>,
     ) -> Poll<Result<(), Unready>> {
         loop {
-            match self.first.service.poll_ready(cx) {
+            match self.first.poll_ready(cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(error)) => self.replace_first(error.into(), request, progress)?,
                 Poll::Pending => {
@@ -134,10 +135,10 @@ where
     ) -> Result<(), Unready> {
         let endpoint = Arc::clone(self.first.attempt.endpoint());
         self.first.attempt.charge();
-        progress.tried.push(Arc::clone(&endpoint));
+        progress.tried.push(&endpoint);
         let next = match self.take_beside() {
             Some(beside) => Some(beside),
-            None => endpoint.home().pick(request, &progress.tried).ok(),
+            None => progress.tried.pick(&**endpoint.home(), request).ok(),
         };
         match next {
             Some(next) => {
@@ -157,7 +158,7 @@ where
     fn leave_first(&mut self, request: &R, progress: &Progress<S, R, L>) -> bool {
         let next = match self.take_beside() {
             Some(beside) => Some(beside),
-            None => self.home().pick(request, &progress.tried).ok(),
+            None => progress.tried.pick(&**self.home(), request).ok(),
         };
         self.restarted |= next.is_some();
         next.map(|next| self.first = next).is_some()
@@ -176,7 +177,7 @@ where
         let Some(beside) = &mut wait.beside else {
             return wait.poll_pick(self.first.attempt.endpoint(), request, progress);
         };
-        match beside.service.poll_ready(cx) {
+        match beside.poll_ready(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
                 if let Some(beside) = wait.beside.take() {
@@ -188,7 +189,7 @@ where
             Poll::Ready(Err(_)) => {
                 if let Some(mut beside) = wait.beside.take() {
                     beside.attempt.charge();
-                    progress.tried.push(Arc::clone(beside.attempt.endpoint()));
+                    progress.tried.push(beside.attempt.endpoint());
                     progress.made = progress.made.saturating_add(1);
                 }
                 wait.alone_at = None;
@@ -211,10 +212,10 @@ impl<S, R, L: LoadTracker> Wait<S, R, L> {
         if self.alone_at == Some(changes) {
             return Poll::Pending;
         }
-        progress.tried.push(Arc::clone(first));
-        let mut picked = home.pick(request, &progress.tried);
+        progress.tried.push(first);
+        let mut picked = progress.tried.pick_strictly(&**home, request);
         if matches!(picked, Err(BalancerErrorKind::AtCapacity(_))) && self.registration.want_place() {
-            picked = home.pick(request, &progress.tried);
+            picked = progress.tried.pick_strictly(&**home, request);
         }
         self.beside = picked.ok();
         progress.tried.pop();
@@ -223,6 +224,17 @@ impl<S, R, L: LoadTracker> Wait<S, R, L> {
         }
         self.alone_at = Some(changes);
         Poll::Pending
+    }
+}
+
+impl<S, R, L: LoadTracker> Lease<S, R, L> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<R>,
+    {
+        // Not when it was admitted: a request belongs to whoever polls it.
+        self.attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
+        self.attempt.run(|| self.service.poll_ready(cx))
     }
 }
 

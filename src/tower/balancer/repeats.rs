@@ -1,7 +1,7 @@
 //! Requests that are sent more than once.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use super::admission::Lease;
@@ -9,9 +9,10 @@ use super::cluster::Cluster;
 use super::contain::{contain, tell};
 use super::endpoint::Endpoint;
 use super::latency_window::LatencyWindow;
+use super::repeating::Repeating;
 use super::settings::Sleep;
 use crate::core::striped::StripedCounter;
-use crate::core::{Attempted, LoadTracker, Outcome};
+use crate::core::{LoadTracker, Outcome};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::tower::hedge::When;
 use crate::tower::{Event, Hedge, Idempotent, Retry, RetryBudget};
@@ -51,15 +52,6 @@ impl fmt::Display for RepeatReport {
     }
 }
 
-/// What a builder was told about repeats.
-pub(super) struct Repeating<R> {
-    pub(super) retry: Option<Retry>,
-    pub(super) hedge: Option<Hedge>,
-    /// Only who asks for repeats needs requests that can be cloned.
-    pub(super) clone: Option<fn(&R) -> R>,
-    pub(super) idempotent: Option<Box<dyn Idempotent<R> + Send + Sync>>,
-}
-
 /// How requests are sent again, and how much of that there has been.
 pub(super) struct Repeats<R> {
     retry: Retry,
@@ -97,10 +89,6 @@ impl Spending {
 }
 
 impl<R> Repeating<R> {
-    pub(super) const fn none() -> Self {
-        Self { retry: None, hedge: None, clone: None, idempotent: None }
-    }
-
     pub(super) fn into_repeats(self, now: Instant) -> Option<Repeats<R>> {
         let clone = self.clone?;
         let retry = self.retry.unwrap_or_else(Retry::never);
@@ -224,9 +212,14 @@ where
         Some(self.settings.timer.sleep_until(until))
     }
 
-    pub(super) fn try_hedge(&self, request: &R, tried: &[Arc<Endpoint<S, R, L>>]) -> Option<Lease<S, R, L>> {
+    pub(super) fn try_hedge(
+        &self,
+        request: &R,
+        tried: &[Weak<Endpoint<S, R, L>>],
+        avoided: &[Box<str>],
+    ) -> Option<Lease<S, R, L>> {
         let repeats = self.settings.repeats.as_ref()?;
-        if self.is_closed() || !self.has_others(tried) {
+        if self.is_closed() || !self.has_others(tried, avoided) {
             return None;
         }
         if !repeats.try_withdraw(self.settings.timer.now()) {
@@ -234,7 +227,7 @@ where
             tell(&*self.settings.hook, &Event::HedgeDenied);
             return None;
         }
-        let lease = self.admit_one(request, tried).ok()?;
+        let lease = self.admit_one(request, tried, avoided).ok()?;
         repeats.counts.hedges.fetch_add(1, Ordering::Relaxed);
         tell(&*self.settings.hook, &Event::Hedged { endpoint: lease.attempt.endpoint().name() });
         Some(lease)
@@ -248,10 +241,10 @@ where
     }
 
     /// Tells whether somebody else seems to be eligible, so that no token is spent in vain.
-    fn has_others(&self, tried: &[Arc<Endpoint<S, R, L>>]) -> bool {
+    fn has_others(&self, tried: &[Weak<Endpoint<S, R, L>>], avoided: &[Box<str>]) -> bool {
         let pool = self.pool.load();
-        let tried: Attempted = tried.iter().filter_map(|endpoint| pool.position_of(endpoint)).collect();
-        let eligible = tried.iter().filter(|position| pool.eligibility.contains(*position)).count();
+        let passed_over = pool.positions_of(tried, avoided);
+        let eligible = passed_over.iter().filter(|position| pool.eligibility.contains(*position)).count();
         pool.eligibility.count() > eligible
     }
 }

@@ -23,7 +23,7 @@ pub struct Report {
     pub revision: Revision,
     /// The members, in the order of the membership.
     pub members: Vec<MemberReport>,
-    /// The number of members whose service could not be built.
+    /// The number of members whose latest service could not be built, or is still to connect.
     pub unbuilt: usize,
     /// How long ago the membership took effect.
     pub updated: Option<Duration>,
@@ -46,7 +46,7 @@ pub struct Report {
 pub struct MemberReport {
     /// The key of the member, as text.
     pub endpoint: Arc<str>,
-    /// The administrative state.
+    /// The administrative state by the membership. What an operator says is among the exclusions only.
     pub status: Status,
     /// Everything that excludes it.
     pub exclusions: Exclusions,
@@ -125,12 +125,12 @@ impl MemberReport {
     {
         let endpoint = member.endpoint();
         let statistics = endpoint.statistics();
-        // Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
         let latency: Vec<u64> = statistics.latency.counts().collect();
+        let answered = latency.iter().sum();
+        let in_flight = statistics.in_flight(answered);
         let [failures, overloads, cancelled, picks] =
             [&statistics.failures, &statistics.overloads, &statistics.cancelled, &statistics.picks]
                 .map(|counter| counter.load(Ordering::Acquire));
-        let answered = latency.iter().fold(0_u64, |answered, count| answered.saturating_add(*count));
         let successes = answered.saturating_sub(failures.saturating_add(overloads));
         Self {
             endpoint: Arc::clone(endpoint.name()),
@@ -139,7 +139,7 @@ impl MemberReport {
             since: now.since(endpoint.since()),
             weight: member.weight().value(),
             load: member.load().measure(now),
-            in_flight: picks.saturating_sub(successes + failures + overloads + cancelled),
+            in_flight,
             picks,
             successes,
             failures,

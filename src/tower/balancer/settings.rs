@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tower_service::Service;
 
+use super::contain::is_listening;
 use super::repeats::Repeats;
+use crate::core::policy::Explanation;
 use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
 use crate::tower::{Hook, RequestContext};
@@ -13,6 +15,7 @@ use crate::tower::{Hook, RequestContext};
 /// A policy together with the context that gives it its keys.
 pub(super) trait Picker<M, R>: Send + Sync {
     fn pick(&self, view: &View<'_, M>, request: &R) -> Result<Selection, PickError>;
+    fn explain(&self, view: &View<'_, M>, request: &R) -> Result<Explanation, PickError>;
     fn prepare(&self, view: &View<'_, M>, previous: Option<&Prepared>) -> Result<Prepared, PickError>;
 }
 
@@ -28,6 +31,10 @@ where
 {
     fn pick(&self, view: &View<'_, M>, request: &R) -> Result<Selection, PickError> {
         self.context.with_key(request, |key| self.policy.pick_from(view, key))
+    }
+
+    fn explain(&self, view: &View<'_, M>, request: &R) -> Result<Explanation, PickError> {
+        self.context.with_key(request, |key| self.policy.explain_from(view, key))
     }
 
     fn prepare(&self, view: &View<'_, M>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
@@ -66,5 +73,14 @@ pub(super) struct Settings<M, S, R> {
     pub(super) is_heard: bool,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) fail_fast: Duration,
+    pub(super) drain_deadline: Duration,
     pub(super) repeats: Option<Repeats<R>>,
+}
+
+impl<M, S, R> Settings<M, S, R> {
+    /// Tells whether anybody wants to hear of the course of attempts.
+    #[inline]
+    pub(super) fn is_followed(&self) -> bool {
+        self.is_heard && is_listening(&*self.hook)
+    }
 }

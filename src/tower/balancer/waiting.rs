@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::admission::Lease;
 use super::dispatch::Dispatch;
 use super::handle::Handle;
+use super::tried::Tried;
 use crate::core::{Exclusion, LoadTracker};
 use crate::sync::wakers::WakerKey;
 use crate::tower::BalancerErrorKind;
@@ -74,16 +75,17 @@ impl<S, R, L: LoadTracker> Waiting<S, R, L> {
         &mut self,
         cx: &Context<'_>,
         request: &R,
+        tried: &Tried<S, R, L>,
     ) -> Poll<Result<Lease<S, R, L>, BalancerErrorKind>> {
         self.registration.register(cx);
         let cluster = self.handle.cluster();
         let may_wait = || self.deadline.is_none_or(|deadline| cluster.expect(deadline));
-        let mut picked = cluster.pick(request, &[]);
+        let mut picked = tried.pick(&**cluster, request);
         // Whoever was full may not be any more, and only who wants a place hears of it.
         if matches!(&picked, Err(BalancerErrorKind::NoEligible(counts)) if counts.of(Exclusion::Capacity) > 0)
             && self.registration.want_place()
         {
-            picked = cluster.pick(request, &[]);
+            picked = tried.pick(&**cluster, request);
         }
         match picked {
             Ok(lease) => Poll::Ready(Ok(lease)),

@@ -187,7 +187,7 @@ where
         for _ in 0..2 {
             let Some((_, clock)) = &self.config.retry else { return };
             let Some(at) = self.failed.as_ref().and_then(|failed| failed.again_at) else { return };
-            if !clock.now().has_reached(at) && self.alarm.poll(clock, Some(at), cx).is_pending() {
+            if !clock.now().has_reached(at) && self.alarm.poll(clock.timer(), Some(at), cx).is_pending() {
                 return;
             }
             if let Some(failed) = self.failed.take() {

@@ -22,6 +22,14 @@ impl Chance {
         self.0.next_u64()
     }
 
+    pub(super) fn unit(&self) -> f64 {
+        self.0.unit()
+    }
+
+    pub(super) fn below(&self, count: usize) -> usize {
+        self.0.below(count)
+    }
+
     pub(super) fn happens(&self, probability: f64) -> bool {
         self.0.unit() < probability
     }
@@ -51,12 +59,24 @@ pub(crate) enum Work {
         /// The standard deviation.
         deviation: Duration,
     },
+    /// Mostly the one time, and with a small chance the other.
+    Bimodal {
+        /// How long it takes mostly.
+        usual: Duration,
+        /// How long it takes otherwise.
+        rare: Duration,
+        /// The chance of the other.
+        chance: f64,
+    },
 }
 
 impl Work {
     pub(super) fn draw(self, chance: &Chance, factor: f64) -> Nanos {
         let drawn = match self {
             Self::Constant(time) => nanos(time) as f64,
+            Self::Bimodal { usual, rare, chance: share } => {
+                nanos(if chance.happens(share) { rare } else { usual }) as f64
+            }
             Self::Exponential(mean) => nanos(mean) as f64 * chance.exponential(),
             Self::Normal { mean, deviation } => {
                 nanos(mean) as f64 + nanos(deviation) as f64 * chance.normal()

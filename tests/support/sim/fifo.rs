@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::attempts::Slot;
 use super::clock::Nanos;
+use super::slab::Slot;
 
 /// Serves one request per worker at a time, the others wait in line. With as many workers as requests it is a pure delay.
 #[derive(Debug)]

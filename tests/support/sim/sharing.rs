@@ -3,8 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::attempts::Slot;
 use super::clock::{Nanos, at_least_one};
+use super::slab::Slot;
 
 /// Works on all requests at the same speed: `min(1, cores / requests)`.
 ///
@@ -52,6 +52,12 @@ impl Sharing {
             self.progress = 0.0;
         }
         Some(slot)
+    }
+
+    /// Goes on with another number of cores.
+    pub(super) fn set_cores(&mut self, cores: f64, at: Nanos) {
+        self.advance(at);
+        self.cores = cores;
     }
 
     fn advance(&mut self, at: Nanos) {

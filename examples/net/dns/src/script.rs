@@ -127,8 +127,9 @@ impl Play {
     async fn one_leaves(&mut self) -> Result<(), BoxError> {
         let birch = self.birch.address();
         self.teller.say(format_args!("web: {} is taken from the zone", self.birch));
-        self.named.update(&[format!("delete web.{ZONE} A {}", birch.ip())]).await?;
-        self.web.drained(birch).await?;
+        // It drains for a while only, which may be over when a slow update returns: so it is watched from before.
+        let removal = [format!("delete web.{ZONE} A {}", birch.ip())];
+        tokio::try_join!(self.web.drained(birch), self.named.update(&removal))?;
         self.web.gone(birch).await?;
         self.birch.kill();
         self.teller.say("web: birch has finished what it had, and is shut down");

@@ -15,7 +15,7 @@ mod traffic;
 pub use self::client::{Client, Get};
 pub use self::daemon::{Daemon, free_ports};
 pub use self::follow::{Follower, follow};
-pub use self::play::{eventually, play};
+pub use self::play::{eventually, play, play_flawlessly};
 pub use self::server::Server;
 pub use self::tell::Teller;
 pub use self::traffic::{Tally, Traffic, Unfinished, balancer};

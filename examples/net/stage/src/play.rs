@@ -19,16 +19,27 @@ const ONE_FAILURE_IN: u64 = 1_000;
 
 /// Runs a play to its end and judges it; its last line is `requests=N failed=M`.
 pub async fn play(script: impl Future<Output = Result<Tally, BoxError>>) -> ExitCode {
+    judge(script, |Tally { requests, failed }| failed * ONE_FAILURE_IN <= requests).await
+}
+
+/// As [`play`], and no request at all may fail.
+pub async fn play_flawlessly(script: impl Future<Output = Result<Tally, BoxError>>) -> ExitCode {
+    judge(script, |Tally { failed, .. }| failed == 0).await
+}
+
+async fn judge(
+    script: impl Future<Output = Result<Tally, BoxError>>,
+    is_well: impl Fn(Tally) -> bool,
+) -> ExitCode {
     let ended = tokio::select! {
         played = script => played,
         () = sleep(LIMIT) => Err(format!("the play took longer than {LIMIT:?}").into()),
         signal = terminated() => Err(signal),
     };
     match ended {
-        Ok(Tally { requests, failed }) => {
-            println!("requests={requests} failed={failed}");
-            let is_well = requests > 0 && failed * ONE_FAILURE_IN <= requests;
-            if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        Ok(tally) => {
+            println!("{tally}");
+            if tally.requests > 0 && is_well(tally) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
             eprintln!("not well: {error}");

@@ -6,7 +6,7 @@ use std::future::{Future, ready};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,19 +23,22 @@ use tokio::time::sleep;
 /// How long a server takes to answer.
 const LATENCY: Duration = Duration::from_millis(2);
 
-type Beside = dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
+type Serve = dyn Fn(tokio::net::TcpListener) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
 
-/// An HTTP server that answers every request with its name.
+/// A server that can die, freeze and come back. By itself it is one of HTTP that answers every request with its name.
 pub struct Server {
     name: &'static str,
     address: SocketAddr,
-    beside: Arc<Beside>,
+    serve: Arc<Serve>,
     running: Option<Running>,
 }
 
 struct Running {
     /// Dropping it ends the thread.
     stop: oneshot::Sender<Infallible>,
+    /// Has the thread wait for something that never comes, until whoever sent it drops the other end.
+    freeze: tokio::sync::mpsc::UnboundedSender<mpsc::Receiver<Infallible>>,
+    frozen: Option<mpsc::Sender<Infallible>>,
     thread: JoinHandle<()>,
 }
 
@@ -62,11 +65,36 @@ impl Server {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let beside = Arc::new(beside);
+        Self::start_serving(name, address, move |listener| {
+            let beside = Arc::clone(&beside);
+            async move {
+                if let Ok(address) = listener.local_addr() {
+                    tokio::spawn(beside(address));
+                }
+                accept(name, listener).await;
+            }
+        })
+    }
+
+    /// Starts a server that serves as `serve` does, as long as it lives, and again when it is restarted.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub fn start_serving<F>(
+        name: &'static str,
+        address: SocketAddr,
+        serve: impl Fn(tokio::net::TcpListener) -> F + Send + Sync + 'static,
+    ) -> io::Result<Self>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
-        let beside: Arc<Beside> = Arc::new(move |address| Box::pin(beside(address)));
-        let mut server = Self { name, address, beside, running: None };
-        server.serve(listener)?;
+        let serve: Arc<Serve> = Arc::new(move |listener| Box::pin(serve(listener)));
+        let mut server = Self { name, address, serve, running: None };
+        server.run(listener)?;
         Ok(server)
     }
 
@@ -82,10 +110,27 @@ impl Server {
         self.address
     }
 
+    /// Freezes: its connections stay, new ones are even taken by the system, and nothing is answered.
+    pub fn freeze(&mut self) {
+        if let Some(running) = &mut self.running {
+            let (thaw, thawed) = mpsc::channel();
+            // A thread that has ended does not answer either.
+            let _ = running.freeze.send(thawed);
+            running.frozen = Some(thaw);
+        }
+    }
+
+    /// Goes on where it froze.
+    pub fn thaw(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.frozen = None;
+        }
+    }
+
     /// Dies: the listener, every connection, and what it does beside are gone at once.
     pub fn kill(&mut self) {
-        if let Some(Running { stop, thread }) = self.running.take() {
-            drop(stop);
+        if let Some(Running { stop, frozen, thread, .. }) = self.running.take() {
+            drop((stop, frozen));
             // Nothing in the thread panics, and if it did, the server would be as dead.
             let _ = thread.join();
         }
@@ -101,7 +146,7 @@ impl Server {
         let mut tries = 100;
         loop {
             match TcpListener::bind(self.address) {
-                Ok(listener) => return self.serve(listener),
+                Ok(listener) => return self.run(listener),
                 Err(error) if tries == 0 => return Err(error),
                 Err(_) => tries -= 1,
             }
@@ -109,21 +154,29 @@ impl Server {
         }
     }
 
-    fn serve(&mut self, listener: TcpListener) -> io::Result<()> {
+    fn run(&mut self, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<Infallible>();
-        let (name, beside) = (self.name, (self.beside)(self.address));
+        let (freeze, mut freezes) = tokio::sync::mpsc::unbounded_channel::<mpsc::Receiver<Infallible>>();
+        let serve = Arc::clone(&self.serve);
         let thread = thread::spawn(move || {
             runtime.block_on(async {
-                tokio::spawn(beside);
+                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+                let freezing = async {
+                    while let Some(thawed) = freezes.recv().await {
+                        // The whole thread waits, with all that it has.
+                        let _ = thawed.recv();
+                    }
+                };
                 tokio::select! {
-                    () = accept(name, listener) => {}
+                    () = serve(listener) => {}
+                    () = freezing => {}
                     _ = stopped => {}
                 }
             });
         });
-        self.running = Some(Running { stop, thread });
+        self.running = Some(Running { stop, freeze, frozen: None, thread });
         Ok(())
     }
 }
@@ -151,8 +204,7 @@ impl fmt::Display for Server {
     }
 }
 
-async fn accept(name: &'static str, listener: TcpListener) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+async fn accept(name: &'static str, listener: tokio::net::TcpListener) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let service = service_fn(move |_: Request<Incoming>| async move {

@@ -1,6 +1,7 @@
 //! The traffic: a steady rate of requests, bounded in number and in how many are under way.
 
 use std::fmt;
+use std::future::Future;
 use std::iter::Sum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,6 +77,12 @@ pub struct Tally {
     pub failed: u64,
 }
 
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "requests={} failed={}", self.requests, self.failed)
+    }
+}
+
 impl Sum for Tally {
     fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
         tallies.fold(Self::default(), |sum, tally| Self {
@@ -101,10 +108,10 @@ impl Counts {
 
 /// Sends requests through a balancer, from its start until it is told to finish.
 #[derive(Debug)]
-pub struct Traffic {
+pub struct Traffic<S = Client, R = Get> {
     teller: Teller,
     who: &'static str,
-    balancer: Balancer<Client, Get>,
+    balancer: Balancer<S, R>,
     counts: Arc<Counts>,
     sender: JoinHandle<()>,
 }
@@ -113,8 +120,27 @@ impl Traffic {
     /// Starts to send, 100 requests in a second.
     #[must_use]
     pub fn start(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>) -> Self {
+        let asked = balancer.clone();
+        Self::asking(teller, who, balancer, move || {
+            let response = asked.send(Get);
+            async move { Ok(response.await.map(drop)?) }
+        })
+    }
+}
+
+impl<S, R> Traffic<S, R> {
+    /// As [`start`](Traffic::start), with requests that `ask` sends: through `balancer`, whatever stands before it.
+    pub fn asking<F>(
+        teller: Teller,
+        who: &'static str,
+        balancer: Balancer<S, R>,
+        ask: impl Fn() -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
         let counts = Arc::new(Counts::default());
-        let sender = tokio::spawn(send(teller, who, balancer.clone(), Arc::clone(&counts)));
+        let sender = tokio::spawn(send(teller, who, ask, Arc::clone(&counts)));
         Self { teller, who, balancer, counts, sender }
     }
 
@@ -215,7 +241,10 @@ impl Traffic {
     }
 }
 
-async fn send(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>, counts: Arc<Counts>) {
+async fn send<F>(teller: Teller, who: &'static str, ask: impl Fn() -> F, counts: Arc<Counts>)
+where
+    F: Future<Output = Result<(), BoxError>> + Send + 'static,
+{
     let places = Arc::new(Semaphore::new(CONCURRENT as usize));
     let start = Instant::now();
     for number in 0..AT_MOST {
@@ -224,9 +253,9 @@ async fn send(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>
             break;
         }
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
-        let (balancer, counts) = (balancer.clone(), Arc::clone(&counts));
+        let (answer, counts) = (timeout(PATIENCE, ask()), Arc::clone(&counts));
         tokio::spawn(async move {
-            if let Err(error) = ask(&balancer).await
+            if let Err(error) = answer.await.unwrap_or_else(|elapsed| Err(elapsed.into()))
                 && counts.failed.fetch_add(1, Ordering::Relaxed) < TOLD
             {
                 teller.note(who, format_args!("x a request failed: {error}"));
@@ -237,9 +266,4 @@ async fn send(teller: Teller, who: &'static str, balancer: Balancer<Client, Get>
     }
     // Whoever has all the places knows that nobody is under way.
     drop(places.acquire_many(CONCURRENT).await);
-}
-
-async fn ask(balancer: &Balancer<Client, Get>) -> Result<(), BoxError> {
-    timeout(PATIENCE, balancer.send(Get)).await??;
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::table::LocalityTable;
+use crate::core::policy::explain::{Explanation, Reason, Rehearsal};
 use crate::core::{Candidate, Locality, PickError, Policy, Prepare, Prepared, Rng, Selection, View, Weight};
 
 /// For how much more than its share a locality can do the work, in percent.
@@ -185,6 +186,17 @@ impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for LocalityWeighted
             Some(table) => self.pick_by(table, view, key),
             None => self.pick_unprepared(view, key),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let (weights, overprovisioning) = (self.weights.clone(), self.overprovisioning);
+        self.rng.rehearse(|rng| {
+            let inner = Rehearsal::new(&self.inner);
+            let policy = LocalityWeighted { inner, weights, overprovisioning, rng };
+            let LocalityDecision { locality, panic, .. } = policy.decide(view, key)?;
+            let locality = locality.cloned();
+            Ok(policy.inner.within(Reason::Locality { locality, panic }))
+        })
     }
 }
 

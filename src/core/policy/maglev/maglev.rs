@@ -6,6 +6,7 @@ use super::fill::Fill;
 use super::size::{DEFAULT, MaglevError, check, for_members};
 use super::table::MaglevTable;
 use crate::core::policy::Replicas;
+use crate::core::policy::explain::{Explanation, explain_owner};
 use crate::core::policy::identity::{ByIdentity, ByName, Naming, distinct, fingerprint};
 use crate::core::policy::keys::{HashKey, KeyBytes};
 use crate::core::policy::unprepared::Unprepared;
@@ -175,6 +176,10 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Magl
             Some(table) => table.find(view, hash),
             None => self.pick_unprepared(view, hash),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        explain_owner(self, view, key)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::PriorityConfig;
 use super::table::PriorityTable;
+use crate::core::policy::explain::{Explanation, Reason, Rehearsal};
 use crate::core::policy::groups::Refusals;
 use crate::core::{Candidate, ExclusionCounts, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
@@ -221,5 +222,14 @@ impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for PriorityFailover
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let (inner, config) = (Rehearsal::new(&self.inner), self.config);
+        self.rng.rehearse(|rng| {
+            let policy = PriorityFailover { inner, config, rng };
+            let PriorityDecision { level, panic, .. } = policy.decide(view, key)?;
+            Ok(policy.inner.within(Reason::Level { level, panic }))
+        })
     }
 }

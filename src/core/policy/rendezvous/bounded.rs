@@ -7,6 +7,7 @@ use super::factor::{BoundedLoadError, Factor};
 use super::identity::{Members, Weigh};
 use super::score::spread;
 use super::survey::{Sample, Survey, with_scratch};
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::{
     AdditiveLoad, Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View,
 };
@@ -160,5 +161,10 @@ where
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let BoundedDecision { selection, owner, spilled, load, cap } = self.decide(view, key)?;
+        Ok(Explanation::new(selection, Reason::Bounded { owner: owner.index(), spilled, load, cap }))
     }
 }

@@ -7,6 +7,7 @@ use super::order::ByScore;
 use super::score::spread;
 use super::search::{first, replicas};
 use crate::core::policy::Replicas;
+use crate::core::policy::explain::{Explanation, explain_owner};
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View};
 
 /// Chooses the member with the highest score for a key: highest random weight, or rendezvous, hashing.
@@ -102,6 +103,10 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
             None => first(view, &ByScore { key, members: view }),
         };
         slot.map(|slot| view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        explain_owner(self, view, key)
     }
 }
 

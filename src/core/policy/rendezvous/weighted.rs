@@ -7,6 +7,7 @@ use super::order::ByWeight;
 use super::score::spread;
 use super::search::{first, replicas};
 use crate::core::policy::Replicas;
+use crate::core::policy::explain::{Explanation, explain_owner};
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, StableBuildHasher, View};
 
 /// Chooses the member with the highest weighted score for a key.
@@ -92,6 +93,10 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
             None => first(view, &ByWeight { key, members: view }),
         };
         slot.map(|slot| view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        explain_owner(self, view, key)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use twox_hash::XxHash64;
 
+use super::edits::{Edit, Edits};
 use super::table::{Points, RingTable};
 use crate::core::policy::identity::{Identity, paired};
 
@@ -10,6 +11,9 @@ const GONE: u32 = u32::MAX;
 
 /// A ring of which more than one in this many points are new is laid out at once.
 const FEW: usize = 8;
+
+/// Below one edit for so many points, to derive from the ring before is faster than to derive from the points.
+const SPARSE: usize = 1_024;
 
 /// Lays the first `counts` points of each member around a ring. What `previous` has of them is taken from there, so only
 /// points that are new are hashed and sorted.
@@ -64,6 +68,7 @@ impl Plan {
         }
         plan.added.sort_unstable();
         plan.removed.sort_unstable();
+        plan.removed.dedup();
         plan
     }
 
@@ -71,21 +76,50 @@ impl Plan {
     fn carry_out(self, members: &[Identity], previous: &RingTable, points: &mut Points) {
         let slot = |rank: u32| members.get(rank as usize).map_or(GONE, |member| member.slot);
         let slots: Vec<u32> = self.ranks.iter().map(|rank| slot(*rank)).collect();
-        let removed = self.removed.into_iter().map(|entry| (entry as usize, None));
-        let place = |point: Point| (previous.place_of(point, &self.ranks), Some(point));
-        let mut edits: Vec<_> = self.added.into_iter().map(place).chain(removed).collect();
-        // At one entry, what is added goes before what is removed. Stable, so that what is added stays in order.
-        edits.sort_by_key(|(entry, added)| (*entry, added.is_none()));
+        let origins = origins(&slots, members.len());
+        let edits = self.edits(previous, slot);
+        let is_sparse = edits.len() <= previous.len() / SPARSE;
+        // Where lists of entries are derived, the owners of those few that have another slot now are corrected by them.
+        let slots = Some(&slots[..]).filter(|_| !is_sparse || renumbered(&origins) > members.len() / FEW);
         let mut from = 0;
-        for (entry, added) in edits {
-            points.copy(previous, from..entry, &slots);
-            if let Some((hash, rank)) = added {
-                points.push(hash, slot(rank));
+        for Edit { entry, hash, added } in edits.iter() {
+            points.copy(previous, from..entry as usize, slots);
+            if let Some(slot) = added {
+                points.push(hash, slot);
             }
-            from = entry + usize::from(added.is_none());
+            from = entry as usize + usize::from(added.is_none());
         }
-        points.copy(previous, from..previous.len(), &slots);
+        points.copy(previous, from..previous.len(), slots);
+        if is_sparse {
+            points.derive(previous, &edits, &origins);
+        }
     }
+
+    fn edits(&self, previous: &RingTable, slot: impl Fn(u32) -> u32) -> Edits {
+        let place = |point| u32::try_from(previous.place_of(point, &self.ranks)).unwrap_or(u32::MAX);
+        let add = |point: &Point| Edit { entry: place(*point), hash: point.0, added: Some(slot(point.1)) };
+        let remove = |entry: &u32| Edit { entry: *entry, hash: previous.hash_of(*entry), added: None };
+        Edits::new(
+            self.added.iter().map(add).chain(self.removed.iter().map(remove)).collect(),
+            previous.len(),
+        )
+    }
+}
+
+/// Counts the slots whose owners had another one before.
+fn renumbered(origins: &[u32]) -> usize {
+    (0..).zip(origins).filter(|(slot, origin)| slot != *origin).count()
+}
+
+/// Inverts which new slot each old one became.
+fn origins(slots: &[u32], members: usize) -> Vec<u32> {
+    let mut origins = vec![GONE; members];
+    for (old, slot) in (0..).zip(slots) {
+        if let Some(origin) = origins.get_mut(*slot as usize) {
+            *origin = old;
+        }
+    }
+    origins
 }
 
 /// Lists where some points of a member lie, each with `mark`.

@@ -2,6 +2,8 @@
 
 mod budget;
 mod config;
+mod edits;
+mod index;
 mod merge;
 mod placement;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]

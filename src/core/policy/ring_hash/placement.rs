@@ -57,6 +57,10 @@ impl<C: Candidate<Id: Display>> Naming<C> for EnvoyRing {
     fn hash_again(&self, candidate: &C) -> u64 {
         ByName.hash_again(candidate)
     }
+
+    fn hashes(&self, candidate: &C) -> [u64; 2] {
+        ByName.hashes(candidate)
+    }
 }
 
 impl<C: Candidate<Id: Display>> Placement<C> for EnvoyRing {
@@ -111,6 +115,10 @@ impl<C: Candidate<Id: Hash>, F> Naming<C> for PointsBy<F> {
 
     fn hash_again(&self, candidate: &C) -> u64 {
         ByIdentity.hash_again(candidate)
+    }
+
+    fn hashes(&self, candidate: &C) -> [u64; 2] {
+        ByIdentity.hashes(candidate)
     }
 }
 

@@ -8,6 +8,7 @@ use super::placement::{EnvoyRing, Placement, PointsBy, RingMembers};
 use super::table::RingTable;
 use super::{RingHashError, RingReport};
 use crate::core::policy::Replicas;
+use crate::core::policy::explain::{Explanation, explain_owner};
 use crate::core::policy::identity::{ByIdentity, distinct, fingerprint};
 use crate::core::policy::keys::{HashKey, KeyBytes};
 use crate::core::policy::unprepared::Unprepared;
@@ -235,6 +236,10 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Policy<C, K> for R
             Some(table) => table.find(view, hash),
             None => self.pick_unprepared(view, hash),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        explain_owner(self, view, key)
     }
 }
 

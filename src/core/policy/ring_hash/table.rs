@@ -3,24 +3,26 @@
 use std::ops::Range;
 
 use super::RingReport;
+use super::edits::Edits;
+use super::index::Index;
 use crate::core::policy::circle::Circle;
 use crate::core::policy::identity::Identity;
+use crate::core::policy::owned::Owned;
 use crate::core::view::lot;
 use crate::core::{Candidate, PickError, Selection, Table, View};
-
-/// How many points there are to each place of the index, so that they fill one cache line.
-const PER_PLACE: usize = 8;
 
 /// Points in ascending order, and the slots that own them.
 #[derive(Debug, Default)]
 pub struct Points {
     hashes: Vec<u64>,
     owners: Vec<u32>,
+    /// What the ring before makes cheaper to know than the points themselves.
+    known: Option<(Owned, Index)>,
 }
 
 impl Points {
     pub(super) fn with_capacity(points: usize) -> Self {
-        Self { hashes: Vec::with_capacity(points), owners: Vec::with_capacity(points) }
+        Self { hashes: Vec::with_capacity(points), owners: Vec::with_capacity(points), known: None }
     }
 
     /// Appends a point that is not below the last one.
@@ -29,11 +31,45 @@ impl Points {
         self.owners.push(owner);
     }
 
-    /// Appends some entries of a ring, whose owners have other `slots` now. A range that ends before it begins is empty.
-    pub(super) fn copy(&mut self, ring: &RingTable, entries: Range<usize>, slots: &[u32]) {
+    /// Appends some entries of a ring, whose owners have other `slots` now or, for all that matters yet, the same. A range that
+    /// ends before it begins is empty.
+    pub(super) fn copy(&mut self, ring: &RingTable, entries: Range<usize>, slots: Option<&[u32]>) {
         self.hashes.extend_from_slice(ring.points.get(entries.clone()).unwrap_or_default());
         let owners = ring.circle.owners().get(entries).unwrap_or_default();
-        self.owners.extend(owners.iter().map(|owner| slots[*owner as usize]));
+        match slots {
+            Some(slots) => self.owners.extend(owners.iter().map(|owner| slots[*owner as usize])),
+            None => self.owners.extend_from_slice(owners),
+        }
+    }
+
+    /// Derives what there is to know of these points from a ring of which they are all that `edits` leaves and adds. For each
+    /// slot, `origins` has the one that its owner had there; owners that were copied as they are get their slots.
+    pub(super) fn derive(&mut self, ring: &RingTable, edits: &Edits, origins: &[u32]) {
+        let mut added: Vec<_> = edits.added().collect();
+        added.sort_unstable();
+        let mut added = &added[..];
+        let mut loses = vec![false; ring.members.len()];
+        for edit in edits.iter().filter(|edit| edit.added.is_none()) {
+            loses[ring.circle.owners()[edit.entry as usize] as usize] = true;
+        }
+        let mut owned = Owned::with_capacity(self.len(), origins.len());
+        for (slot, origin) in (0u32..).zip(origins) {
+            let kept = ring.entries_of(*origin).iter();
+            if loses.get(*origin as usize).is_some_and(|loses| *loses) {
+                let kept = kept.filter(|entry| !edits.is_removed(**entry));
+                owned.extend(kept.map(|entry| edits.moved(*entry)));
+            } else {
+                owned.extend(kept.map(|entry| edits.moved(*entry)));
+            }
+            let new = added.iter().take_while(|(owner, _)| *owner == slot).count();
+            owned.close(added[..new].iter().map(|(_, entry)| *entry));
+            added = &added[new..];
+            if slot != *origin {
+                owned.of(slot as usize).iter().for_each(|entry| self.owners[*entry as usize] = slot);
+            }
+        }
+        let index = ring.index.after(edits, self.len()).unwrap_or_else(|| Index::of(&self.hashes));
+        self.known = Some((owned, index));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -45,11 +81,7 @@ impl Points {
 #[derive(Debug)]
 pub struct RingTable {
     points: Box<[u64]>,
-    /// The first point of each part of the range of hashes, parts being told apart by their leading bits; one more at the
-    /// end.
-    firsts: Box<[u32]>,
-    /// By how much a hash is shifted to have its leading bits.
-    shift: u32,
+    index: Index,
     circle: Circle,
     /// In the order of their hashes.
     members: Box<[Identity]>,
@@ -64,9 +96,10 @@ impl RingTable {
         report: RingReport,
         eligible: impl Fn(usize) -> bool,
     ) -> Self {
-        let (firsts, shift) = index(&points.hashes);
-        let circle = Circle::new(points.owners.into(), members.len(), 0, eligible);
-        Self { points: points.hashes.into(), firsts, shift, circle, members: members.into(), report }
+        let Points { hashes, owners, known } = points;
+        let (owned, index) = known.unwrap_or_else(|| (Owned::by(&owners, members.len()), Index::of(&hashes)));
+        let circle = Circle::of(owners.into(), owned, 0, eligible);
+        Self { points: hashes.into(), index, circle, members: members.into(), report }
     }
 
     pub(super) fn report(&self) -> RingReport {
@@ -89,6 +122,11 @@ impl RingTable {
     /// Returns how many points the member at `slot` has.
     pub(super) fn count_of(&self, slot: u32) -> u32 {
         u32::try_from(self.entries_of(slot).len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the hash of the point at `entry`.
+    pub(super) fn hash_of(&self, entry: u32) -> u64 {
+        self.points.get(entry as usize).copied().unwrap_or(u64::MAX)
     }
 
     /// Returns the entry of a point of the member at `slot`.
@@ -137,9 +175,8 @@ impl RingTable {
 
     #[inline]
     fn first_from(&self, hash: u64) -> usize {
-        let place = leading(hash, self.shift);
-        let (first, end) = (self.firsts[place] as usize, self.firsts[place + 1] as usize);
-        first + self.points[first..end].partition_point(|point| *point < hash)
+        let part = self.index.part(hash);
+        part.start + self.points[part].partition_point(|point| *point < hash)
     }
 }
 
@@ -147,22 +184,4 @@ impl Table for RingTable {
     fn set_eligible(&self, slot: usize, eligible: bool) {
         self.circle.set_eligible(slot, eligible);
     }
-}
-
-/// Returns where in ascending `points` each part of the range of hashes begins.
-fn index(points: &[u64]) -> (Box<[u32]>, u32) {
-    let places = points.len().div_ceil(PER_PLACE).next_power_of_two();
-    let shift = u64::BITS - places.ilog2();
-    let mut firsts = vec![0u32; places + 1];
-    for point in points {
-        firsts[leading(*point, shift) + 1] += 1;
-    }
-    (1..=places).for_each(|place| firsts[place] += firsts[place - 1]);
-    (firsts.into(), shift)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 places")]
-#[inline]
-fn leading(hash: u64, shift: u32) -> usize {
-    hash.checked_shr(shift).unwrap_or(0) as usize
 }

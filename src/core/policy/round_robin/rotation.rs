@@ -43,6 +43,15 @@ impl Rotation {
         self.cursor.serve(&Line { view, circle: Some(&self.circle), lots })
     }
 
+    /// Returns who would be served.
+    pub(super) fn peek<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
+        self.cursor.peek(&Line { view, circle: Some(&self.circle), lots })
+    }
+
     /// Continues the round with `members`: from the one that is next, or would be if those before it had not left. A
     /// newcomer comes behind its neighbour in the order of slots. `None` when nobody is known.
     fn carry(&self, members: &[Identity]) -> Option<(Box<[u32]>, Turn)> {

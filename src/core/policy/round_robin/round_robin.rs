@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use super::rotation::{Line, Rotation};
 use super::turn::{Cursor, Turn};
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, sorted};
 use crate::core::view::{LANES, Lots};
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
@@ -138,6 +139,18 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for RoundRobin {
             None => self.turns[view.lane() % LANES].serve(&Line { view, circle: None, lots })?,
         };
         Ok(view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, _: &K) -> Result<Explanation, PickError> {
+        let slot = self.rng.rehearse(|rng| {
+            let lots = Lots::new(&rng);
+            let lots = &|place| lots.at(place);
+            match view.table::<Rotation>() {
+                Some(rotation) => rotation.peek(view, lots),
+                None => self.turns[view.lane() % LANES].peek(&Line { view, circle: None, lots }),
+            }
+        })?;
+        Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
 }
 

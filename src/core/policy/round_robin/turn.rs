@@ -25,6 +25,18 @@ impl Cursor {
         Turn::unpack(self.0.load(Ordering::Relaxed))
     }
 
+    /// Returns the slot that would be served.
+    pub(super) fn peek<C, L>(&self, line: &Line<'_, '_, C, L>) -> Result<usize, PickError>
+    where
+        C: Candidate,
+        L: Fn(usize) -> f64,
+    {
+        match clamp(line.len()) {
+            0 => Err(PickError::Empty),
+            members => Ok(self.turn().take(line, members)?.0),
+        }
+    }
+
     /// Serves one of `line`, and returns its slot.
     #[inline]
     pub(super) fn serve<C, L>(&self, line: &Line<'_, '_, C, L>) -> Result<usize, PickError>

@@ -107,8 +107,12 @@ impl Line {
 
 /// Inserts from the back, where the place of who has just paid is, or close to it.
 fn enqueue(queue: &mut VecDeque<Waiting>, member: Waiting) {
-    let behind = queue.iter().rev().take_while(|other| other.rank() < member.rank()).count();
-    queue.insert(queue.len() - behind, member);
+    let mut at = queue.len();
+    queue.push_back(member);
+    while at > 0 && queue[at - 1].rank() < member.rank() {
+        queue.swap(at - 1, at);
+        at -= 1;
+    }
 }
 
 /// Counts the turns of each member in the last cycle.

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 
 use super::table::Schedule;
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
 use crate::core::view::Lots;
@@ -95,19 +96,18 @@ impl SmoothWeightedRoundRobin {
         Ok(Prepared::new(view.len(), schedule))
     }
 
-    /// Picks by the schedule of a view that brings none.
+    /// Finds or builds the schedule of a view that brings none.
     #[cold]
-    fn unprepared<C: Candidate<Id: Hash>>(
-        &self,
-        view: &View<'_, C>,
-        lots: &impl Fn(usize) -> f64,
-    ) -> Result<usize, PickError> {
+    fn unprepared<C: Candidate<Id: Hash>>(&self, view: &View<'_, C>) -> Result<Prepared, PickError> {
         // Nobody flips the bits of this schedule, so all are set and the members decide.
         let fingerprint = fingerprint(view, &ByIdentity);
         let build = |last: Option<&Prepared>| self.build(view, last, |_| true);
-        let prepared = self.unprepared.get_or_follow(fingerprint, build)?;
-        prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?.next(view, lots)
+        self.unprepared.get_or_follow(fingerprint, build)
     }
+}
+
+fn schedule_of<'a, C>(prepared: &'a Prepared, view: &View<'_, C>) -> Result<&'a Schedule, PickError> {
+    prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)
 }
 
 impl Clone for SmoothWeightedRoundRobin {
@@ -135,8 +135,29 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         let lots = &|entry| lots.at(entry);
         let slot = match view.table::<Schedule>() {
             Some(schedule) => schedule.next(view, lots)?,
-            None => self.unprepared(view, lots)?,
+            None => schedule_of(&self.unprepared(view)?, view)?.next(view, lots)?,
         };
         Ok(view.select(slot))
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, _: &K) -> Result<Explanation, PickError> {
+        if view.is_empty() {
+            return Err(PickError::Empty);
+        }
+        let peek = |schedule: &Schedule| {
+            self.rng.rehearse(|rng| {
+                let lots = Lots::new(&rng);
+                schedule.peek(view, &|entry| lots.at(entry))
+            })
+        };
+        let slot = match view.table::<Schedule>() {
+            Some(schedule) => peek(schedule)?,
+            None => {
+                // What is made here is kept, so the next pick draws no start before its lots.
+                let prepared = Rng::thread().rehearse(|_| self.unprepared(view))?;
+                peek(schedule_of(&prepared, view)?)?
+            }
+        };
+        Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
 }

@@ -56,6 +56,15 @@ impl Schedule {
         ScheduleReport { cycle: self.turns.cycle as usize, share_error: self.turns.error }
     }
 
+    /// Returns who would be next.
+    pub(super) fn peek<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
+        self.circle.find(view, self.cursor.load(Ordering::Relaxed), lots).map(|found| found.slot)
+    }
+
     /// Serves the next one that can be and takes its turn, and moves on behind it.
     #[inline]
     pub(super) fn next<C: Candidate>(

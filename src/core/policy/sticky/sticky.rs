@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use super::StickyKey;
 use super::identities::{Identities, is};
+use crate::core::policy::explain::{Explanation, Reason, Rehearsal};
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, View};
 
 /// Says how [`Sticky`] came to its selection.
@@ -118,5 +119,12 @@ where
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &StickyKey<'_, K, Q>) -> Result<Selection, PickError> {
         self.decide(view, key).map(|decision| decision.selection)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &StickyKey<'_, K, Q>) -> Result<Explanation, PickError> {
+        let policy = Sticky::new(Rehearsal::new(&self.inner));
+        let StickyDecision { selection, kept } = policy.decide(view, key)?;
+        let reason = Reason::Earlier { kept };
+        Ok(if kept { Explanation::new(selection, reason) } else { policy.inner.within(reason) })
     }
 }

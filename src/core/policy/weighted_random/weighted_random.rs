@@ -1,6 +1,7 @@
 //! The policy.
 
 use super::classes::Classes;
+use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses any eligible candidate, with a chance in proportion to its weight.
@@ -70,17 +71,17 @@ impl WeightedRandom {
             Ok(view.select(slot))
         } else {
             let draw = || classes.draw(&self.rng, view.is_panic());
-            view.draw_by_part(&self.rng, Some((slot, exclusions)), draw, weight)
+            view.draw_again(&self.rng, Some((slot, exclusions)), draw, weight)
         }
     }
 
     #[cold]
     fn scan_all<C: Candidate>(&self, view: &View<'_, C>) -> Result<Selection, PickError> {
-        view.draw_by_part(&self.rng, None, || None, weight)
+        view.draw_again(&self.rng, None, || None, weight)
     }
 }
 
-fn weight<C: Candidate>(candidate: &C) -> u32 {
+fn weight<C: Candidate>(_: usize, candidate: &C) -> u32 {
     candidate.weight().value()
 }
 
@@ -97,5 +98,12 @@ impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
             Some(classes) => self.pick_by(classes, view),
             None => self.scan_all(view),
         }
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let selection = self.rng.rehearse(|rng| Self { rng }.pick_from(view, key))?;
+        let chosen = view.candidates().get(selection.index());
+        let weight = chosen.map_or(0, |candidate| candidate.weight().value());
+        Ok(Explanation::new(selection, Reason::WeightedChance { weight }))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::callers::{Callers, Zone, zone_of};
 use super::table::{Home, ZoneTable};
+use crate::core::policy::explain::{Explanation, Reason, Rehearsal};
 use crate::core::{Candidate, Locality, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Below so many healthy members, a zone is too little to keep traffic in.
@@ -159,5 +160,16 @@ impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for ZoneAware<P> {
         let nothing = |_: Option<Zone<'_>>, _: &[u32]| Ok(Prepared::none());
         let table = ZoneTable::new(&view, self.home(), Prepared::none(), nothing)?;
         self.pick_by(&table, &view, key)
+    }
+
+    fn explain_from(&self, view: &View<'_, C>, key: &K) -> Result<Explanation, PickError> {
+        let (own, callers, min_healthy) = (self.own.clone(), self.callers.clone(), self.min_healthy);
+        self.rng.rehearse(|rng| {
+            let inner = Rehearsal::new(&self.inner);
+            let policy = ZoneAware { inner, own, callers, min_healthy, rng };
+            let ZoneDecision { zone, local, .. } = policy.decide(view, key)?;
+            let zone = zone.cloned();
+            Ok(policy.inner.within(Reason::Zone { zone, local }))
+        })
     }
 }

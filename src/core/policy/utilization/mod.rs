@@ -1,0 +1,14 @@
+//! By what members report of their utilisation.
+
+mod config;
+mod record;
+mod report;
+mod reports;
+mod stride;
+mod table;
+mod weighted;
+
+pub use self::config::{UtilizationConfig, UtilizationConfigError};
+pub use self::report::UtilizationReport;
+pub use self::reports::UtilizationReports;
+pub use self::weighted::UtilizationWeighted;

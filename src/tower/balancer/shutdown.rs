@@ -1,0 +1,66 @@
+//! The orderly end of a balancer.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::dispatch::Dispatch;
+use super::settings::Sleep;
+use super::waiting::Registration;
+use crate::core::LoadTracker;
+
+/// Resolves when the last attempt of a balancer has ended, or at the drain deadline, to the number of attempts that are
+/// still under way then: zero means that nothing was left behind.
+///
+/// It is made by [`Balancer::shutdown`](super::Balancer::shutdown) and waits by itself, also without a driver.
+///
+/// # Cancel safety
+///
+/// The balancer stays closed when it is dropped. Another one goes on to wait.
+#[must_use = "the balancer is closed already, but only this waits for its attempts"]
+pub struct Shutdown<S, R, L: LoadTracker> {
+    cluster: Arc<dyn Dispatch<S, R, L>>,
+    registration: Registration<S, R, L>,
+    deadline: Option<Instant>,
+    sleep: Option<Sleep>,
+}
+
+impl<S, R, L: LoadTracker> Shutdown<S, R, L> {
+    pub(super) fn new(cluster: &Arc<dyn Dispatch<S, R, L>>) -> Self {
+        cluster.close();
+        Self {
+            registration: Registration::new(Arc::clone(cluster)),
+            deadline: cluster.drains_until(),
+            sleep: None,
+            cluster: Arc::clone(cluster),
+        }
+    }
+}
+
+impl<S, R, L: LoadTracker> Future for Shutdown<S, R, L> {
+    type Output = u64;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<u64> {
+        let this = &mut *self;
+        this.registration.register(cx);
+        let in_flight = this.cluster.in_flight_departed();
+        let is_over = in_flight == 0
+            || this.deadline.is_some_and(|deadline| {
+                let cluster = &this.cluster;
+                let sleep = this.sleep.get_or_insert_with(|| cluster.sleep_until(deadline));
+                cluster.now() >= deadline || sleep.as_mut().poll(cx).is_ready()
+            });
+        if is_over { Poll::Ready(in_flight) } else { Poll::Pending }
+    }
+}
+
+impl<S, R, L: LoadTracker> fmt::Debug for Shutdown<S, R, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shutdown")
+            .field("in_flight", &self.cluster.in_flight_departed())
+            .finish_non_exhaustive()
+    }
+}
