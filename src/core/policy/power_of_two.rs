@@ -7,8 +7,9 @@ use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, S
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
 ///
-/// [`choices`](Self::choices) draws another number of them. Load is divided by the weight, and by the part of it that a candidate gets while it ramps up. Equal loads are decided by
-/// a coin. With two candidates the busier one is never chosen; with one it is chosen.
+/// [`choices`](Self::choices) draws another number of them. Load is divided by the weight, and by the part of it that a
+/// candidate gets while it ramps up. Equal loads are decided by a coin. With two candidates the busier one is never
+/// chosen; with one it is chosen.
 ///
 /// Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE TPDS 12(10), 2001. It comes close
 /// to the least loaded of all at the cost of two samples, and does not herd when loads are stale.

@@ -42,8 +42,9 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 ///
 /// Credit follows identity: who stays keeps what it has, in proportion to the new length of the cycle; newcomers start
 /// without. So a change of weights or of the others starves nobody. Credits that are cycles apart, which such changes do not
-/// make of ordinary ones, are dropped. The cursor is part of what was prepared, so each pool has its own, and so has each part that a policy such as
-/// [`PriorityFailover`](crate::core::policy::PriorityFailover) divides it into.
+/// make of ordinary ones, are dropped. The cursor is part of what was prepared, so each pool has its own, and so
+/// has each part that a policy such as [`PriorityFailover`](crate::core::policy::PriorityFailover)
+/// divides it into.
 ///
 /// # Examples
 ///
@@ -150,13 +151,12 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
                 schedule.peek(view, &|entry| lots.at(entry))
             })
         };
-        let slot = match view.table::<Schedule>() {
-            Some(schedule) => peek(schedule)?,
-            None => {
-                // What is made here is kept, so the next pick draws no start before its lots.
-                let prepared = Rng::thread().rehearse(|_| self.unprepared(view))?;
-                peek(schedule_of(&prepared, view)?)?
-            }
+        let slot = if let Some(schedule) = view.table::<Schedule>() {
+            peek(schedule)?
+        } else {
+            // What is made here is kept, so the next pick draws no start before its lots.
+            let prepared = Rng::thread().rehearse(|_| self.unprepared(view))?;
+            peek(schedule_of(&prepared, view)?)?
         };
         Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
