@@ -40,6 +40,17 @@ fn looks_allowed(name: &str) -> u32 {
     if name.starts_with("fallback") || name.starts_with("sticky") { 2 } else { 1 }
 }
 
+/// Makes the members of the case, of which some ramp up in every other case.
+fn ramping(case: &Case) -> Vec<Member> {
+    const RAMPS: [f32; 12] = [1.0, 0.5, 1.0, 0.1, 1.0, 0.0, 0.9, 1.0, f32::NAN, 7.0, 1e-30, -1.0];
+    let mut members = case.members();
+    if case.seed % 2 == 1 {
+        let ramps = RAMPS.into_iter().cycle().skip(usize::try_from(case.seed % 12).expect("small"));
+        members.iter_mut().zip(ramps).for_each(|(member, ramp)| member.ramp = ramp);
+    }
+    members
+}
+
 /// Makes other members of the same shape, in reverse order.
 fn strangers(case: &Case) -> Vec<Member> {
     let mut strangers = case.members();
@@ -57,7 +68,7 @@ fn is_misinformed(case: &Case) -> bool {
 
 /// Picks a few times under everything that the case asks for.
 fn picks(case: &Case, policy: &Any, check: impl Fn(&View<'_, Member>, Result<Selection, PickError>)) {
-    let members = case.members();
+    let members = ramping(case);
     let strangers = strangers(case);
     let prepared = match case.prepared {
         Hint::Absent => None,
@@ -128,7 +139,7 @@ fn the_same_seed_and_view_give_the_same_picks() {
 fn a_pick_changes_nothing_and_looks_at_each_candidate_at_most_once() {
     fn law(case: Case) {
         for (name, policy) in policies(case.seed) {
-            let (members, attempted) = (case.members(), case.attempted());
+            let (members, attempted) = (ramping(&case), case.attempted());
             case.change(&members);
             let eligibility = case.eligibility(&members);
             let prepared = policy.prepare(&case.bare(&members), None).expect("generated members fit");
@@ -156,8 +167,9 @@ fn a_pick_changes_nothing_and_looks_at_each_candidate_at_most_once() {
 fn the_least_loaded_is_least_and_of_two_the_busier_one_is_never_chosen() {
     fn cost(member: &Member) -> f64 {
         let load = member.load.get();
-        let cost = load.max(0.0) / f64::from(member.weight.value());
-        if load.is_nan() { f64::INFINITY } else { cost }
+        let part = if member.ramp > 0.0 { f64::from(member.ramp).min(1.0) } else { 0.0 };
+        let cost = load.max(0.0) / (f64::from(member.weight.value()) * part);
+        if load.is_nan() || part <= 0.0 { f64::INFINITY } else { cost }
     }
     fn law(case: Case) {
         let least: Any = Box::new(LeastLoaded::seeded(case.seed));

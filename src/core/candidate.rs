@@ -88,6 +88,11 @@ pub trait Candidate {
 
     /// Returns the part of its weight, in `(0, 1]`, that a member gets now because it has only just started; `1` by
     /// default.
+    ///
+    /// Every policy honours it when it picks, without another table: by chance, in turn or by key the member has that part of
+    /// its share, and by load it is that much busier. It is no verdict of health, so it counts in panic mode too. Who is
+    /// alone gets everything. More than `1` is taken for `1`; less than `0`, and what is not a number, for `0`, which gets
+    /// nothing while others can be chosen. It should depend on the time only, and not fall while the member ramps up.
     fn ramp(&self, now: &Now) -> f32 {
         let _ = now;
         1.0

@@ -125,9 +125,10 @@ impl Error for SlowStartConfigError {}
 
 /// Lets a candidate ramp up when it becomes eligible: for the first time, and each time that it comes back.
 ///
-/// It is a candidate that is in everything the one that it wraps, but for its [`ramp`](Candidate::ramp). Policies that
-/// weigh candidates when they pick (by chance, by load) give it the part of its weight that it has reached, from tables
-/// that stay as they are; policies that follow an order or a key give it its turns and its keys from the start.
+/// It is a candidate that is in everything the one that it wraps, but for its [`ramp`](Candidate::ramp). Every policy gives it
+/// the part of its weight that it has reached, from tables that stay as they are: policies that go by chance or in turn give
+/// it that part of its picks, those that go by a key that part of its keys, each of which comes to it once and stays, and
+/// those that go by load take its load for that much greater.
 ///
 /// Whoever keeps the pool calls [`observe`](Self::observe) when the candidate may have changed, as after each
 /// notification of a health signal. As long as nobody has seen it eligible it does not ramp.

@@ -4,12 +4,15 @@ use std::fmt;
 
 use super::owned::{BITS, Owned};
 use crate::core::eligibility::{bit, next_set};
-use crate::core::view::Memo;
-use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Selection, View};
+use crate::core::view::{Found, Memo};
+use crate::core::{Candidate, Exclusions, PickError, Selection, View};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How many entries a walk looks at before it asks all members instead.
 const STEPS: usize = 256;
+
+/// What a walk has sampled: many, as a fleet that has just started ramps up together.
+pub(super) type Looks = Memo<32>;
 
 /// Maps entries to members, and members to their entries.
 pub(super) struct Circle {
@@ -20,13 +23,6 @@ pub(super) struct Circle {
     live: Box<[AtomicU64]>,
     /// The entry after the last one. Those before it are passed once only.
     rejoin: usize,
-}
-
-/// An entry whose owner can serve.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) entry: usize,
-    pub(super) slot: usize,
 }
 
 impl Circle {
@@ -68,6 +64,11 @@ impl Circle {
         &self.owners
     }
 
+    /// Returns the entry that follows the last one.
+    pub(super) fn rejoin(&self) -> usize {
+        self.rejoin
+    }
+
     /// Returns the entry that follows `entry`.
     #[inline]
     pub(super) fn after(&self, entry: usize) -> usize {
@@ -79,90 +80,118 @@ impl Circle {
         self.owned.of(slot)
     }
 
-    /// Finds the first entry at or after `start` whose owner is eligible.
+    /// Finds the first entry at or after `start` whose owner is eligible. A member that ramps up takes an entry if its lot
+    /// says so; when nobody takes one, one of them has it all the same.
     #[expect(
         clippy::inline_always,
         reason = "the common path of a pick, of which little is left beside the rest"
     )]
     #[inline(always)]
-    pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, start: usize) -> Result<Found, PickError> {
+    pub(super) fn find<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        start: usize,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<Found, PickError> {
         // Most owners are live, and need no search for the next one that is.
         let live = if self.is_live(start) { Some(start) } else { self.next_live(view, start) };
-        let missed = match live {
+        let looked = match live {
             Some(entry) => {
                 let slot = self.owners[entry] as usize;
                 let exclusions = view.exclusions_at(slot);
-                if exclusions.is_empty() {
-                    return Ok(Found { entry, slot });
+                if exclusions.is_empty() && view.is_whole(slot) {
+                    return Ok(Found { entry, slot, missed: Some(start).filter(|start| *start != entry) });
                 }
                 Some((slot, exclusions))
             }
             None => None,
         };
-        self.find_again(view, start, missed)
+        self.find_again(view, start, looked, lots)
     }
 
-    /// As [`find`](Self::find), after a first look that missed.
+    /// As [`find`](Self::find), after a first look that did not settle it.
     #[cold]
     fn find_again<C: Candidate>(
         &self,
         view: &View<'_, C>,
         start: usize,
-        missed: Option<(usize, Exclusions)>,
+        looked: Option<(usize, Exclusions)>,
+        lots: &impl Fn(usize) -> f64,
     ) -> Result<Found, PickError> {
-        self.find_beyond(view, start, Memo::of_missed(missed))
+        self.find_beyond(view, start, Looks::of_missed(looked), lots)
     }
 
-    /// Writes the first distinct eligible owners at or after `start` into `into`, and returns how many there are.
+    /// Writes the first distinct owners that [`find`](Self::find) would find one after the other, each without those before
+    /// it, into `into`, and returns how many there are.
     pub(super) fn find_distinct<C: Candidate>(
         &self,
         view: &View<'_, C>,
         start: usize,
         into: &mut [Selection],
+        lots: &impl Fn(usize) -> f64,
     ) -> Result<usize, PickError> {
-        let mut memo = Memo::new();
+        let mut memo = Looks::new();
         let (mut found, mut at) = (0, start);
-        for _ in 0..STEPS {
+        for _ in 0..STEPS.min(self.len()) {
             if found == into.len() {
                 return Ok(found);
             }
             let Some(entry) = self.next_around(view, at).filter(|_| !memo.is_full()) else { break };
             let slot = self.owners[entry] as usize;
-            if !holds(&into[..found], view, slot) && is_new(view, slot, &mut memo) {
+            if !holds(&into[..found], view, slot)
+                && view.try_slot(slot, &mut memo)
+                && view.takes_turn(slot, || lots(entry))
+            {
                 into[found] = view.select(slot);
                 found += 1;
             }
-            at = entry + 1;
+            at = self.after(entry);
         }
-        self.nearest_distinct(view, start, into, found, &memo)
+        if found == into.len() {
+            Ok(found)
+        } else {
+            self.nearest_distinct(view, start, into, found, &memo, lots)
+        }
     }
 
-    /// The part of [`find`](Self::find) for when the first owner cannot serve.
+    /// The part of [`find`](Self::find) for when the first look did not settle it.
     pub(super) fn find_beyond<C: Candidate>(
         &self,
         view: &View<'_, C>,
         start: usize,
-        mut memo: Memo,
+        mut memo: Looks,
+        lots: &impl Fn(usize) -> f64,
     ) -> Result<Found, PickError> {
-        match self.walk(view, start, &mut memo) {
+        match self.walk(view, start, &mut memo, lots) {
             Some(found) => Ok(found),
-            None => self.nearest(view, start, &memo),
+            None => self.nearest(view, start, &memo, lots),
         }
     }
 
-    /// Walks along the entries that are believed to be live.
-    fn walk<C: Candidate>(&self, view: &View<'_, C>, start: usize, memo: &mut Memo) -> Option<Found> {
-        let mut at = start;
-        for _ in 0..STEPS {
+    /// Walks along the entries that are believed to be live, once around at most.
+    fn walk<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        start: usize,
+        memo: &mut Looks,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Option<Found> {
+        let (mut at, mut missed) = (start, None);
+        for _ in 0..STEPS.min(self.len()) {
             let entry = self.next_around(view, at)?;
+            if entry != at {
+                missed = missed.or(Some(at));
+            }
             let slot = self.owners[entry] as usize;
-            if view.try_slot(slot, memo) {
-                return Some(Found { entry, slot });
+            if !view.try_slot(slot, memo) {
+                missed = missed.or(Some(entry));
+            } else if view.takes_turn(slot, || lots(entry)) {
+                return Some(Found { entry, slot, missed });
             }
             if memo.is_full() {
                 return None;
             }
-            at = entry + 1;
+            at = self.after(entry);
         }
         None
     }
@@ -180,78 +209,6 @@ impl Circle {
 
     fn next_around<C: Candidate>(&self, view: &View<'_, C>, at: usize) -> Option<usize> {
         self.next_live(view, at).or_else(|| self.next_live(view, self.rejoin))
-    }
-
-    /// Asks every member, and returns the eligible one whose next entry is the nearest: the same answer as a walk along all
-    /// entries.
-    fn nearest<C: Candidate>(
-        &self,
-        view: &View<'_, C>,
-        start: usize,
-        memo: &Memo,
-    ) -> Result<Found, PickError> {
-        let mut counts = ExclusionCounts::default();
-        let mut best = None;
-        for slot in 0..view.len() {
-            let exclusions = view.sample(slot, memo);
-            if exclusions.is_empty() {
-                let found = (self.distance(slot, start), slot);
-                best = Some(best.map_or(found, |best| found.min(best)));
-            } else {
-                counts.add(exclusions);
-            }
-        }
-        let (distance, slot) = best.ok_or_else(|| view.refusal(counts))?;
-        Ok(Found { entry: self.entry_at(start, distance), slot })
-    }
-
-    /// Asks every member that is not yet among the first `found` or in `memo`, and appends the nearest.
-    #[cold]
-    fn nearest_distinct<C: Candidate>(
-        &self,
-        view: &View<'_, C>,
-        start: usize,
-        into: &mut [Selection],
-        found: usize,
-        memo: &Memo,
-    ) -> Result<usize, PickError> {
-        let mut counts = ExclusionCounts::default();
-        let mut others = Vec::new();
-        for slot in (0..view.len()).filter(|slot| !holds(&into[..found], view, *slot)) {
-            let exclusions = view.sample(slot, memo);
-            if exclusions.is_empty() {
-                others.push((self.distance(slot, start), slot));
-            } else {
-                counts.add(exclusions);
-            }
-        }
-        if found == 0 && others.is_empty() {
-            return Err(view.refusal(counts));
-        }
-        others.sort_unstable();
-        let places = into[found..].iter_mut().zip(others);
-        Ok(found + places.map(|(place, (_, slot))| *place = view.select(slot)).count())
-    }
-
-    /// Returns how many entries lie between `start` and the next entry of `slot`, going around.
-    fn distance(&self, slot: usize, start: usize) -> usize {
-        let entries = self.entries_of(slot);
-        let next = |from: usize| entries.get(entries.partition_point(|entry| (*entry as usize) < from));
-        match (next(start), next(self.rejoin)) {
-            (Some(entry), _) => *entry as usize - start,
-            (None, Some(entry)) => *entry as usize - self.rejoin + self.owners.len() - start,
-            (None, None) => usize::MAX,
-        }
-    }
-
-    /// Returns the entry that lies `distance` entries after `start`, going around.
-    fn entry_at(&self, start: usize, distance: usize) -> usize {
-        let left = self.owners.len() - start;
-        if distance < left {
-            start + distance
-        } else {
-            self.rejoin.saturating_add(distance - left) % self.owners.len()
-        }
     }
 
     /// Records that `slot` became eligible or ineligible.
@@ -274,19 +231,7 @@ impl fmt::Debug for Circle {
     }
 }
 
-fn holds<C>(chosen: &[Selection], view: &View<'_, C>, slot: usize) -> bool {
+pub(super) fn holds<C>(chosen: &[Selection], view: &View<'_, C>, slot: usize) -> bool {
     let position = view.position(slot);
     chosen.iter().any(|selection| selection.index() == position)
-}
-
-/// Samples `slot` unless it was found excluded before, and tells whether it may be chosen. `memo` keeps the excluded ones.
-fn is_new<C: Candidate>(view: &View<'_, C>, slot: usize, memo: &mut Memo) -> bool {
-    if memo.get(slot).is_some() {
-        return false;
-    }
-    let exclusions = view.exclusions_at(slot);
-    if !exclusions.is_empty() {
-        memo.keep(slot, exclusions);
-    }
-    exclusions.is_empty()
 }

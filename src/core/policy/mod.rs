@@ -63,6 +63,7 @@ mod least_loaded;
 mod least_requests;
 mod locality;
 mod maglev;
+mod nearest;
 mod owned;
 #[expect(clippy::module_inception, reason = "the file that defines the trait of that name")]
 mod policy;

@@ -2,6 +2,7 @@
 
 use super::choices::{Choices, least};
 use super::explain::Explanation;
+use crate::core::view::part;
 use crate::core::{Candidate, LoadMetric, Now, PickError, Policy, Prepare, Rng, Selection, View, Weight};
 
 /// Draws two distinct eligible candidates and chooses the less loaded one.
@@ -127,16 +128,17 @@ pub(super) fn effective_weight<C: Candidate>(candidate: &C, now: &Now) -> f64 {
 
 #[inline]
 fn share(weight: Weight, ramp: f32) -> f64 {
-    f64::from(weight.value()) * f64::from(ramp).max(0.0)
+    f64::from(weight.value()) * part(ramp)
 }
 
-/// Returns the load per unit of weight, at least zero; what is not a number counts as infinite.
+/// Returns the load per unit of weight, at least zero; what is not a number counts as infinite, as does any load of who gets
+/// nothing of its weight.
 #[inline]
 pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: &Now) -> f64 {
     let (weight, ramp) = (candidate.weight(), candidate.ramp(now));
     let load = candidate.load().measure(now);
     let relative = if load <= 0.0 {
-        0.0
+        if ramp > 0.0 { 0.0 } else { f64::INFINITY }
     } else if weight == Weight::ONE && ramp >= 1.0 {
         // The common case needs no division.
         load

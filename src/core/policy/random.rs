@@ -5,7 +5,7 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Rng, Selection, View};
 
 /// Chooses any eligible candidate, all with the same chance.
 ///
-/// Weights are not looked at.
+/// Weights are not looked at. A candidate that [ramps up](Candidate::ramp) gets that part of the chance.
 ///
 /// # Complexity
 ///

@@ -12,14 +12,19 @@
 //! positions.
 
 mod least;
+mod lots;
 mod memo;
+mod ramp;
 mod readers;
 mod scope;
 mod several;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod view;
 
+pub(crate) use self::lots::{Lots, lot, patience};
 pub(crate) use self::memo::{Memo, SAMPLES};
+pub(crate) use self::ramp::{DRAWS, part, takes};
+pub(crate) use self::readers::Found;
 pub use self::readers::Pair;
 pub(crate) use self::scope::Scope;
 pub(crate) use self::several::MOST;

@@ -1,6 +1,7 @@
 //! The ways in which policies read a view.
 
 use super::View;
+use super::lots::patience;
 use super::memo::{Memo, SAMPLES};
 use crate::core::eligibility::Slots;
 use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
@@ -14,8 +15,20 @@ pub struct Pair {
     pub second: Option<Selection>,
 }
 
+/// Whose turn it is, of turns that go around.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// Where the turn is.
+    pub(crate) entry: usize,
+    /// Whose it is.
+    pub(crate) slot: usize,
+    /// The first turn before it that was passed over because its owner is excluded.
+    pub(crate) missed: Option<usize>,
+}
+
 impl<'a, C: Candidate> View<'a, C> {
-    /// Finds the first eligible candidate at or after `start`, counted in slots and wrapping around.
+    /// Finds the first eligible candidate at or after `start`, counted in slots and wrapping around, whether or not it
+    /// [ramps up](Candidate::ramp).
     ///
     /// # Errors
     ///
@@ -26,10 +39,10 @@ impl<'a, C: Candidate> View<'a, C> {
     /// With an eligibility, the distance to the next eligible slot divided by 64; otherwise that distance.
     #[inline]
     pub fn first_from(&self, start: usize) -> Result<Selection, PickError> {
-        self.first_slot_from(start).map(|slot| self.select(slot))
+        self.first_turn_from(start, &|_| 0.0).map(|found| self.select(found.slot))
     }
 
-    /// Draws one eligible candidate, all with the same chance.
+    /// Draws one eligible candidate, all with the same chance, of which one that [ramps up](Candidate::ramp) gets its part.
     ///
     /// # Errors
     ///
@@ -43,7 +56,7 @@ impl<'a, C: Candidate> View<'a, C> {
     pub fn uniform(&self, rng: &Rng) -> Result<Selection, PickError> {
         let Some(slot) = self.draw_slot(rng) else { return self.uniform_missed(rng, None) };
         let exclusions = self.exclusions_at(slot);
-        if exclusions.is_empty() {
+        if exclusions.is_empty() && self.is_whole(slot) {
             Ok(self.select(slot))
         } else {
             self.uniform_missed(rng, Some((slot, exclusions)))
@@ -118,9 +131,14 @@ impl<'a, C: Candidate> View<'a, C> {
         Selection::new(self.position(slot)).in_panic(self.is_panic())
     }
 
-    /// As [`first_from`](Self::first_from), as a slot.
+    /// As [`first_from`](Self::first_from); a candidate that ramps up takes the turn at its slot if the lot says so. When
+    /// nobody does, one of them has it all the same.
     #[inline]
-    pub(crate) fn first_slot_from(&self, start: usize) -> Result<usize, PickError> {
+    pub(crate) fn first_turn_from(
+        &self,
+        start: usize,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<Found, PickError> {
         let start = if start < self.len() { start } else { 0 };
         let first = match self.hint() {
             // Mostly it is the start, which a processor that guesses so need not wait for.
@@ -128,44 +146,77 @@ impl<'a, C: Candidate> View<'a, C> {
             Some(hint) => hint.next_from(start),
             None => Some(start).filter(|start| *start < self.len()),
         };
-        let Some(slot) = first else { return self.first_slot_beyond(start, Memo::new()) };
+        let Some(slot) = first else { return self.first_turn_beyond(start, Memo::<SAMPLES>::new(), lots) };
         let exclusions = self.exclusions_at(slot);
-        if exclusions.is_empty() {
-            Ok(slot)
+        if exclusions.is_empty() && self.is_whole(slot) {
+            Ok(Found { entry: slot, slot, missed: Some(start).filter(|start| *start != slot) })
         } else {
-            self.first_slot_beyond(start, Memo::of(slot, exclusions))
+            self.first_turn_beyond(start, Memo::<SAMPLES>::of(slot, exclusions), lots)
         }
     }
 
-    /// As [`first_slot_from`](Self::first_slot_from), for a start that is a slot, knowing what has been sampled before.
+    /// As [`first_turn_from`](Self::first_turn_from), for a start that is a slot, knowing what has been sampled before.
     #[cold]
-    pub(crate) fn first_slot_beyond(&self, start: usize, mut memo: Memo) -> Result<usize, PickError> {
-        if let Some(hint) = self.hint() {
-            let mut at = start;
-            let mut wrapped = false;
-            while !memo.is_full() {
-                match hint.next_from(at) {
-                    Some(slot) if wrapped && slot >= start => break,
-                    Some(slot) => {
-                        if self.try_slot(slot, &mut memo) {
-                            return Ok(slot);
-                        }
-                        at = slot + 1;
-                    }
-                    None if wrapped => break,
-                    None => (at, wrapped) = (0, true),
-                }
-            }
+    pub(crate) fn first_turn_beyond<const N: usize>(
+        &self,
+        start: usize,
+        mut memo: Memo<N>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<Found, PickError> {
+        if let Some(found) = self.first_believed(start, &mut memo, lots) {
+            return Ok(found);
         }
         let mut counts = ExclusionCounts::default();
+        let (mut missed, mut best) = (None, None);
+        let mut least = f64::INFINITY;
         for slot in (start..self.len()).chain(0..start) {
             let exclusions = self.sample(slot, &memo);
-            if exclusions.is_empty() {
-                return Ok(slot);
+            if !exclusions.is_empty() {
+                counts.add(exclusions);
+                missed = missed.or(Some(slot));
+                continue;
             }
-            counts.add(exclusions);
+            let found = Found { entry: slot, slot, missed };
+            if self.takes_turn(slot, || lots(slot)) {
+                return Ok(found);
+            }
+            let patience = patience(lots(slot), self.part_at(slot));
+            if best.is_none() || patience < least {
+                (best, least) = (Some(found), patience);
+            }
         }
-        Err(self.refusal(counts))
+        best.ok_or_else(|| self.refusal(counts))
+    }
+
+    /// Goes around those that are believed to be eligible.
+    fn first_believed<const N: usize>(
+        &self,
+        start: usize,
+        memo: &mut Memo<N>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Option<Found> {
+        let hint = self.hint()?;
+        let (mut at, mut wrapped, mut missed) = (start, false, None);
+        while !memo.is_full() {
+            let next = hint.next_from(at);
+            if next != Some(at) && at < self.len() {
+                missed = missed.or(Some(at));
+            }
+            match next {
+                Some(slot) if wrapped && slot >= start => return None,
+                Some(slot) => {
+                    if !self.try_slot(slot, memo) {
+                        missed = missed.or(Some(slot));
+                    } else if self.takes_turn(slot, || lots(slot)) {
+                        return Some(Found { entry: slot, slot, missed });
+                    }
+                    at = slot + 1;
+                }
+                None if wrapped => return None,
+                None => (at, wrapped) = (0, true),
+            }
+        }
+        None
     }
 
     /// Returns where to look when few are believed to be eligible. Otherwise it is faster to go through all slots, and to
@@ -215,27 +266,21 @@ impl<'a, C: Candidate> View<'a, C> {
         }
     }
 
-    /// The part of [`uniform`](Self::uniform) for when the first draw missed.
+    /// The part of [`uniform`](Self::uniform) for when the first draw did not settle it.
     #[cold]
-    fn uniform_missed(&self, rng: &Rng, missed: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
-        self.uniform_beyond(rng, Memo::<SAMPLES>::of_missed(missed))
+    fn uniform_missed(&self, rng: &Rng, looked: Option<(usize, Exclusions)>) -> Result<Selection, PickError> {
+        self.draw_again(rng, looked, || self.draw_slot(rng), |_, _| 1)
     }
 
-    /// The part of [`uniform`](Self::uniform) for when some have been sampled already. One of these that is eligible is drawn
-    /// with the same chance as any other.
+    /// As [`uniform`](Self::uniform), knowing what has been sampled before. One of these that is eligible is drawn with the
+    /// same chance as any other.
     #[cold]
     pub(crate) fn uniform_beyond<const N: usize>(
         &self,
         rng: &Rng,
-        mut memo: Memo<N>,
+        memo: Memo<N>,
     ) -> Result<Selection, PickError> {
-        for _ in 0..SAMPLES {
-            let Some(slot) = self.draw_slot(rng).filter(|_| !memo.is_full()) else { break };
-            if self.try_slot(slot, &mut memo) {
-                return Ok(self.select(slot));
-            }
-        }
-        self.scan(rng, &memo).map(|(slot, _)| self.select(slot))
+        self.draw_by_part(rng, memo, None, || self.draw_slot(rng), |_, _| 1)
     }
 
     /// Draws until an eligible candidate is found that is not in `memo`, which keeps every sample, or until `memo` is
@@ -258,7 +303,7 @@ impl<'a, C: Candidate> View<'a, C> {
     }
 
     /// Scans all candidates and draws up to two of the eligible ones.
-    fn scan<const N: usize>(&self, rng: &Rng, memo: &Memo<N>) -> Result<(usize, Option<usize>), PickError> {
+    fn scan(&self, rng: &Rng, memo: &Memo) -> Result<(usize, Option<usize>), PickError> {
         let mut counts = ExclusionCounts::default();
         let mut drawn = [None; 2];
         let mut seen = 0;

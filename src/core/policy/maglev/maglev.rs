@@ -25,6 +25,9 @@ use crate::core::{
 /// - Placement depends on identities and weights only: neither on the order of the members nor on the process.
 /// - A member that is excluded loses its keys to the next distinct owners along the table; keys of other members stay where
 ///   they are. Nothing is rebuilt: an exclusion flips bits.
+/// - A member that [ramps up](crate::core::Candidate::ramp) gets that part of its keys, as if it had that part of its
+///   entries: each key has a lot of its own there, and goes on along the table while the part is below that lot. So a key comes
+///   to the member once and stays, and keys of other members stay where they are. Nothing is rebuilt.
 ///
 /// Source: D. Eisenbud et al., "Maglev: A fast and reliable software network load balancer", NSDI 2016. The fill differs
 /// in that quotas, not turns, carry the weights.

@@ -2,6 +2,7 @@
 
 use super::modulus::Modulus;
 use crate::core::policy::circle::Circle;
+use crate::core::view::lot;
 use crate::core::{Candidate, PickError, Selection, Table, View};
 
 /// Maps entries to members.
@@ -21,7 +22,8 @@ impl MaglevTable {
     /// Selects the first eligible owner at or after the entry of `hash`.
     #[inline]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError> {
-        self.circle.find(view, self.entry_of(hash)).map(|found| view.select(found.slot))
+        let lots = |entry| lot(hash, entry as u64);
+        self.circle.find(view, self.entry_of(hash), &lots).map(|found| view.select(found.slot))
     }
 
     /// Writes the first distinct eligible owners at or after the entry of `hash` into `into`.
@@ -31,7 +33,7 @@ impl MaglevTable {
         hash: u64,
         into: &mut [Selection],
     ) -> Result<usize, PickError> {
-        self.circle.find_distinct(view, self.entry_of(hash), into)
+        self.circle.find_distinct(view, self.entry_of(hash), into, &|entry| lot(hash, entry as u64))
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the remainder is below the number of entries")]

@@ -7,7 +7,7 @@ use super::index::Index;
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
 use crate::core::probe::Samples;
-use crate::core::view::{MOST, Memo};
+use crate::core::view::{DRAWS, Memo, takes};
 use crate::core::{
     Candidate, PickError, Policy, Prepare, Prepared, ProbeAnswer, ProbePool, Rng, Selection, View,
 };
@@ -28,7 +28,12 @@ use crate::core::{
 /// For requests that are worth the wait: draw a few [targets](Self::probe_targets), three to five, probe them, and
 /// [choose](Self::pick_answered) once all but one or so have answered. It leaves the answers of the pool alone.
 ///
-/// Weights are not looked at: servers tell what they can take by their latency.
+/// # Weights and ramps
+///
+/// Weights are not looked at: servers tell what they can take by their latency. But a member that
+/// [ramps up](Candidate::ramp) has little to do, and its answers say so: it takes a request that they would get it with the
+/// chance of its part. Otherwise the next best answer decides, and when there is none a member is drawn, of which each gets its
+/// part.
 ///
 /// Source: B. Wydrowski, R. Kleinberg, S. M. Rumble and A. Archer, "Load is not what you should balance: introducing
 /// Prequal", NSDI 2024. What differs: one answer for each member is kept; failures
@@ -124,8 +129,8 @@ impl Prequal {
         Ok(drawn.into_iter().flatten())
     }
 
-    /// Chooses among members that have just answered: the synchronous mode. When none of them can be chosen any more, any
-    /// eligible member is.
+    /// Chooses among members that have just answered: the synchronous mode. When none of them can be chosen any more, or all of
+    /// these ramp up and leave the request to others, any eligible member is.
     ///
     /// # Errors
     ///
@@ -141,21 +146,23 @@ impl Prequal {
     ) -> Result<Selection, PickError> {
         self.pool.observe(answers.iter().map(|(_, answer)| *answer));
         let order = self.pool.order();
-        let valid = answers.iter().filter(|(member, _)| view.validate(*member).is_ok());
+        let takes = |member: &C| takes(member.ramp(view.now()), || 1.0 - self.rng.unit());
+        let valid = answers.iter().filter(|(member, _)| view.validate(*member).is_ok_and(takes));
         match valid.min_by_key(|(_, answer)| order.rank_of(*answer)) {
             Some((member, _)) => Ok(*member),
             None => view.uniform(&self.rng),
         }
     }
 
-    /// Finds the best answer whose member can be chosen, if there is a second one whose member can be too.
+    /// Finds the best answer whose member can be chosen and takes the request if it ramps up, when there is another one whose
+    /// member can be chosen.
     #[inline]
     fn find<C: Candidate>(
         &self,
         view: &View<'_, C>,
         index: &Index,
         samples: &Samples,
-        memo: &mut Memo<MOST>,
+        memo: &mut Memo<DRAWS>,
     ) -> Option<Found> {
         let order = self.pool.order();
         // Mostly the best one and any other will do, so they are not sorted.
@@ -163,16 +170,19 @@ impl Prequal {
         let mut usable = |identity: u64| {
             index.find(identity).filter(|slot| view.is_promising(*slot) && view.try_slot(*slot, memo))
         };
+        let mut passed = false;
         let best = loop {
             let left = samples.iter().filter(|(at, _)| untried >> at & 1 == 1);
             let (at, sample) = left.min_by_key(|(_, sample)| order.rank(sample.rif(), sample.latency))?;
             untried &= !(1 << at);
-            if let Some(slot) = usable(sample.identity) {
+            let Some(slot) = usable(sample.identity) else { continue };
+            if view.takes_turn(slot, || 1.0 - self.rng.unit()) {
                 break Found { at, slot };
             }
+            passed = true;
         };
         let mut others = samples.iter().filter(|(at, _)| untried >> at & 1 == 1);
-        others.any(|(_, sample)| usable(sample.identity).is_some()).then_some(best)
+        (passed || others.any(|(_, sample)| usable(sample.identity).is_some())).then_some(best)
     }
 
     fn choose<C: Candidate>(

@@ -21,7 +21,8 @@ use crate::core::{
 /// cap = ceil(factor * (total + 1) * weight / weights)
 /// ```
 ///
-/// where `total` and `weights` are sums over the candidates that are eligible in the view. The factor is above one, so
+/// where `total` and `weights` are sums over the candidates that are eligible in the view. The weight of one that
+/// [ramps up](Candidate::ramp) is that part of it, in the order of the key and in the caps. The factor is above one, so
 /// somebody always has room; the default is 1.25. It is rounded up to a multiple of 2^-20, and caps are computed exactly.
 ///
 /// - While requests are admitted one after the other, no admission brings a load above its cap, in whatever order requests
@@ -119,7 +120,10 @@ impl<H> BoundedLoadRendezvous<H> {
     ) -> Result<BoundedDecision, PickError> {
         with_scratch(|samples| {
             let survey = Survey::new(view, members, samples)?;
-            let cap = |sample: &Sample| self.factor.cap(survey.total, sample.weight, survey.weights);
+            let cap = |sample: &Sample| {
+                let (share, shares) = survey.share(sample);
+                self.factor.cap(survey.total, share, shares)
+            };
             let owner =
                 survey.first(key, |sample| sample.weight > 0).ok_or(PickError::InconsistentTopology)?;
             let chosen = if owner.load < cap(&owner) {

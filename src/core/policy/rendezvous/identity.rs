@@ -27,6 +27,64 @@ pub(super) trait Weigh: Identify {
     fn known_sum(&self) -> u64;
 }
 
+impl<M: Identify + ?Sized> Identify for &M {
+    #[inline]
+    fn identity(&self, slot: usize) -> u64 {
+        (**self).identity(slot)
+    }
+}
+
+impl<M: Weigh + ?Sized> Weigh for &M {
+    #[inline]
+    fn weight(&self, slot: usize) -> u32 {
+        (**self).weight(slot)
+    }
+
+    #[inline]
+    fn lightest(&self) -> u32 {
+        (**self).lightest()
+    }
+
+    #[inline]
+    fn heaviest(&self) -> u32 {
+        (**self).heaviest()
+    }
+
+    #[inline]
+    fn known_sum(&self) -> u64 {
+        (**self).known_sum()
+    }
+}
+
+/// Gives every slot the same weight.
+pub(super) struct Alike<'a, M>(pub(super) &'a M);
+
+impl<M: Identify> Identify for Alike<'_, M> {
+    #[inline]
+    fn identity(&self, slot: usize) -> u64 {
+        self.0.identity(slot)
+    }
+}
+
+impl<M: Identify> Weigh for Alike<'_, M> {
+    #[inline]
+    fn weight(&self, _: usize) -> u32 {
+        1
+    }
+
+    fn lightest(&self) -> u32 {
+        1
+    }
+
+    fn heaviest(&self) -> u32 {
+        1
+    }
+
+    fn known_sum(&self) -> u64 {
+        0
+    }
+}
+
 /// Keeps the hash of the identity of each slot.
 pub(super) struct Identities(Box<[u64]>);
 

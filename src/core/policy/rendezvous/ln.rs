@@ -25,7 +25,7 @@ const EXPONENT_OF_ONE: u64 = 1023;
 /// `ln x = k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)`, of which eleven terms are below the last bit. Additions, multiplications
 /// and one division are all it takes, and IEEE 754 leaves no freedom in those, whereas the logarithms of platforms differ
 /// in the last bit. It is off by at most four units in the last place.
-pub(super) fn ln(x: f64) -> f64 {
+pub(crate) fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mantissa = f64::from_bits((bits & ((1 << FRACTION) - 1)) | (EXPONENT_OF_ONE << FRACTION));
     let exponent = i32::try_from(bits >> FRACTION).unwrap_or(0) - 1023;

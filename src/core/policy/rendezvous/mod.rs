@@ -8,7 +8,7 @@ mod bounded;
 mod decision;
 mod factor;
 pub(crate) mod identity;
-mod ln;
+pub(crate) mod ln;
 mod order;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod rendezvous;

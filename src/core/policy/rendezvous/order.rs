@@ -1,8 +1,8 @@
 //! How the slots of a view are ordered for one key.
 
-use super::identity::{Identify, Weigh};
+use super::identity::{Alike, Identify, Weigh};
 use super::ln::ln;
-use super::score::score;
+use super::score::{score, unit};
 
 /// Orders the slots of a view for one key; the highest rank comes first.
 pub(super) trait Order {
@@ -23,6 +23,9 @@ pub(super) trait Order {
     ) -> Option<usize> {
         highest(self, slots, admits)
     }
+
+    /// Returns the same order with ranks that can be [lowered](WeightedRank::lowered) for those that ramp up.
+    fn by_part(&self) -> ByWeight<impl Weigh + '_>;
 
     /// Returns the rank of a slot if it is higher than that of the best one so far.
     #[inline]
@@ -71,12 +74,16 @@ impl<M: Identify> Order for ByScore<'_, M> {
         let rank = self.rank(slot);
         if rank > floor { Some(rank) } else { None }
     }
+
+    fn by_part(&self) -> ByWeight<impl Weigh + '_> {
+        ByWeight { key: self.key, members: Alike(self.members) }
+    }
 }
 
 /// Orders by weight over `-ln` of the score as a number between zero and one.
-pub(super) struct ByWeight<'a, M> {
+pub(super) struct ByWeight<M> {
     pub(super) key: u64,
-    pub(super) members: &'a M,
+    pub(super) members: M,
 }
 
 /// Compares by the first field; scores only break ties.
@@ -88,7 +95,7 @@ pub(super) struct WeightedRank {
     reach: u64,
 }
 
-impl<M: Weigh> Order for ByWeight<'_, M> {
+impl<M: Weigh> Order for ByWeight<M> {
     type Rank = WeightedRank;
 
     #[inline]
@@ -116,9 +123,33 @@ impl<M: Weigh> Order for ByWeight<'_, M> {
             if alike { self.ahead(slots.clone(), &admits) } else { self.certain(slots.clone(), &admits) };
         first.or_else(|| highest(self, slots, admits))
     }
+
+    fn by_part(&self) -> ByWeight<impl Weigh + '_> {
+        ByWeight { key: self.key, members: &self.members }
+    }
 }
 
-impl<M: Weigh> ByWeight<'_, M> {
+impl<M: Weigh> ByWeight<M> {
+    /// Returns the one of `slots` whose rank, lowered to the part of its weight that it gets, is the highest. `part` is asked
+    /// as rarely as possible, and gives none to those that are not let in.
+    ///
+    /// Ranks are lowered only, so who is not higher with all of its weight is not with a part of it.
+    pub(super) fn first_by_part(
+        &self,
+        slots: impl Iterator<Item = usize>,
+        mut part: impl FnMut(usize) -> Option<f64>,
+    ) -> Option<usize> {
+        let mut best = None;
+        for slot in slots {
+            let rank = self.better(slot, best);
+            let lowered = rank.and_then(|rank| Some(rank.lowered(part(slot)?)));
+            if let Some(rank) = lowered.filter(|rank| best.is_none_or(|(_, floor)| *rank > floor)) {
+                best = Some((slot, rank));
+            }
+        }
+        best.map(|(slot, _)| slot)
+    }
+
     #[inline]
     fn score(&self, slot: usize) -> u64 {
         score(self.key, self.members.identity(slot))
@@ -234,27 +265,24 @@ impl WeightedRank {
         Self { value, score, reach: reach_of(1.0 / value) }
     }
 
+    /// Returns the rank with this part of the weight.
+    pub(super) fn lowered(self, part: f64) -> Self {
+        if part < 1.0 {
+            let value = self.value * part;
+            Self { value, reach: reach_of(1.0 / value), ..self }
+        } else {
+            self
+        }
+    }
+
     fn higher_than(self, floor: Self) -> Option<Self> {
         Some(self).filter(|rank| *rank > floor)
     }
 }
 
-/// Returns the score as an odd multiple of 2^-53, which is neither zero nor one.
-fn unit(score: u64) -> f64 {
-    ((score >> 11) | 1) as f64 * (f64::EPSILON / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ByWeight, Identify, Order, Weigh, highest, unit};
-
-    #[test]
-    fn units_lie_strictly_between_zero_and_one() {
-        for score in [0, 1, u64::MAX, 1 << 63, 0x7FF] {
-            let u = unit(score);
-            assert!(u > 0.0 && u < 1.0, "{score:x} is {u:e}");
-        }
-    }
+    use super::{ByWeight, Identify, Order, Weigh, highest};
 
     const WEIGHTS: [u32; 8] = [1, 2, 1, u32::MAX, 3, 100, 99, 65_537];
 
@@ -284,7 +312,7 @@ mod tests {
         }
     }
 
-    fn orders(members: &Made) -> impl Iterator<Item = ByWeight<'_, Made>> {
+    fn orders(members: &Made) -> impl Iterator<Item = ByWeight<&Made>> {
         (0..2_000u64).map(move |key| ByWeight { key: key.wrapping_mul(0x9E37_79B9_7F4A_7C15), members })
     }
 

@@ -17,7 +17,11 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 /// - each gets an equal share of the keys, whatever its [`weight`](Candidate::weight);
 /// - placement depends on identities only: neither on the order of the members nor on the process;
 /// - a member that joins takes its keys from all others alike, and one that leaves, or is excluded, gives its keys to all
-///   others alike. No other key moves.
+///   others alike. No other key moves;
+/// - a member that [ramps up](Candidate::ramp) gets that part of an equal share: its keys come to it one after the other, each
+///   of them once, and no other key moves. Its score, as a number `u` between zero and one, is taken for `u^(1 / part)`, as in
+///   P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
+///   2006.
 ///
 /// Source: D. Thaler, C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
 /// Networking 6(1), 1998. The score is this, modulo 2^64:
@@ -35,8 +39,8 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 /// # Complexity
 ///
 /// One scan, at about a nanosecond for each member on a prepared view. Members that the hints exclude are not looked at, and
-/// members are asked if they are eligible in the order of their scores, mostly only the first one. Without a prepared table
-/// each pick hashes every identity.
+/// members are asked if they are eligible in the order of their scores, mostly only the first one; a second scan when that one
+/// ramps up. Without a prepared table each pick hashes every identity.
 ///
 /// # Allocation
 ///

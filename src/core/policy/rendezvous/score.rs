@@ -22,9 +22,23 @@ pub(crate) const fn score(key: u64, identity: u64) -> u64 {
     mixed.rotate_left(32).wrapping_mul(SECOND)
 }
 
+/// Returns the score as an odd multiple of 2^-53, which is neither zero nor one.
+#[inline]
+pub(crate) fn unit(score: u64) -> f64 {
+    ((score >> 11) | 1) as f64 * (f64::EPSILON / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{score, spread};
+    use super::{score, spread, unit};
+
+    #[test]
+    fn units_lie_strictly_between_zero_and_one() {
+        for score in [0, 1, u64::MAX, 1 << 63, 0x7FF] {
+            let u = unit(score);
+            assert!(u > 0.0 && u < 1.0, "{score:x} is {u:e}");
+        }
+    }
 
     #[test]
     fn scores_are_the_published_ones() {

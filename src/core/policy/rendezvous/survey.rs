@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use super::identity::{Identify, Weigh};
 use super::order::{ByWeight, Order};
+use crate::core::view::part;
 use crate::core::{AdditiveLoad, Candidate, ExclusionCounts, Exclusions, PickError, View};
 
 /// What one pick knows of one candidate.
@@ -14,6 +15,8 @@ pub(super) struct Sample {
     identity: u64,
     /// Zero for a candidate that is excluded, which therefore never has room.
     pub(super) weight: u32,
+    /// The part of the weight that it gets, as the candidate says it.
+    ramp: f32,
     exclusions: Exclusions,
 }
 
@@ -27,9 +30,10 @@ impl Sample {
                 load: candidate.load().count(),
                 identity: members.identity(slot),
                 weight: members.weight(slot),
+                ramp: candidate.ramp(view.now()),
                 exclusions,
             },
-            None => Self { slot, load: 0, identity: 0, weight: 0, exclusions },
+            None => Self { slot, load: 0, identity: 0, weight: 0, ramp: 1.0, exclusions },
         }
     }
 }
@@ -38,10 +42,13 @@ impl Sample {
 pub(super) struct Survey<'a> {
     samples: &'a [Sample],
     pub(super) total: u64,
-    pub(super) weights: u64,
+    /// The sum of the weights.
+    weights: u64,
     /// Of those that are not excluded.
     lightest: u32,
     heaviest: u32,
+    /// Once somebody ramps up, the sum of all [`share`](Self::share)s.
+    shares: Option<u64>,
 }
 
 impl<'a> Survey<'a> {
@@ -66,21 +73,58 @@ impl<'a> Survey<'a> {
     /// Returns nothing when everybody is excluded.
     fn add_up(samples: &'a [Sample]) -> Option<Self> {
         let (mut total, mut weights, mut lightest, mut heaviest) = (0u64, 0u64, u32::MAX, 0);
+        let mut all_whole = true;
         for sample in samples {
+            all_whole &= sample.ramp >= 1.0;
             total = total.saturating_add(sample.load);
             weights = weights.saturating_add(sample.weight.into());
             heaviest = heaviest.max(sample.weight);
             // One less than nothing is the most: who is excluded does not count.
             lightest = lightest.min(sample.weight.wrapping_sub(1));
         }
-        Some(Self { samples, total, weights, lightest: lightest.saturating_add(1), heaviest })
-            .filter(|survey| survey.heaviest > 0)
+        let lightest = lightest.saturating_add(1);
+        let mut survey = Some(Self { samples, total, weights, lightest, heaviest, shares: None })
+            .filter(|survey| survey.heaviest > 0)?;
+        if !all_whole {
+            let shares = samples.iter().map(|sample| u64::from(survey.scaled(sample)));
+            survey.shares = Some(shares.fold(0, u64::saturating_add));
+        }
+        Some(survey)
+    }
+
+    /// Returns the share of a candidate in the sum of all shares: its weight, and while somebody ramps up the part of it that
+    /// it gets, in a unit that is fine enough for parts.
+    #[inline]
+    pub(super) fn share(&self, sample: &Sample) -> (u32, u64) {
+        match self.shares {
+            None => (sample.weight, self.weights),
+            Some(shares) => (self.scaled(sample), shares),
+        }
+    }
+
+    /// Nobody who is eligible is left without a share.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of what fits, at least zero"
+    )]
+    fn scaled(&self, sample: &Sample) -> u32 {
+        let whole = sample.weight * (u32::MAX / self.heaviest);
+        if sample.ramp >= 1.0 {
+            whole
+        } else {
+            ((f64::from(whole) * part(sample.ramp)) as u32).clamp(whole.min(1), whole)
+        }
     }
 
     /// Returns the first of those that `admits` lets in, in the order of `key`.
     pub(super) fn first(&self, key: u64, admits: impl Fn(&Sample) -> bool) -> Option<Sample> {
         let order = ByWeight { key, members: self };
-        let first = order.first(0..self.samples.len(), |at| admits(&self.samples[at]));
+        let (places, admits) = (0..self.samples.len(), |at: usize| admits(&self.samples[at]));
+        let first = match self.shares {
+            None => order.first(places, admits),
+            Some(_) => order.first_by_part(places, |at| admits(at).then(|| part(self.samples[at].ramp))),
+        };
         first.map(|at| self.samples[at])
     }
 }

@@ -18,6 +18,8 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 /// - shares of the keys are exactly proportional to the weights, without rounding to points or entries;
 /// - a member whose weight grows takes keys from all others alike, one whose weight falls gives keys to all others alike,
 ///   and no other key moves; nor does it when a member joins, leaves or is excluded;
+/// - a member that [ramps up](Candidate::ramp) has that part of its weight, so that its keys come to it one after the other
+///   and each of them once, from all others alike;
 /// - placement depends on identities and weights only: neither on the order of the members nor on the process.
 ///
 /// Source: J. Mosheyev, "Weighted rendezvous hashing", SNIA SDC 2015; the order is that of exponential variables with the

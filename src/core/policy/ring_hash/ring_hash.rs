@@ -28,6 +28,9 @@ use crate::core::{
 /// - Placement depends on identities and weights only: neither on the order of the members nor on the process.
 /// - A member that is excluded loses its keys to the next distinct owners along the ring; keys of other members stay where
 ///   they are. Nothing is rebuilt: an exclusion flips bits.
+/// - A member that [ramps up](crate::core::Candidate::ramp) gets that part of its keys, as if it had that part of its
+///   points: each key has a lot of its own there, and goes on along the ring while the part is below that lot. So a key comes
+///   to the member once and stays, and keys of other members stay where they are. Nothing is rebuilt.
 ///
 /// Shares are less even than those of [`Maglev`](crate::core::policy::Maglev): with 128 points each they differ by about a tenth.
 /// In return, a member that leaves moves its own keys only.

@@ -8,6 +8,7 @@ use super::index::Index;
 use crate::core::policy::circle::Circle;
 use crate::core::policy::identity::Identity;
 use crate::core::policy::owned::Owned;
+use crate::core::view::lot;
 use crate::core::{Candidate, PickError, Selection, Table, View};
 
 /// Points in ascending order, and the slots that own them.
@@ -145,7 +146,8 @@ impl RingTable {
     /// Selects the owner of the first point at or after `hash` that is eligible.
     #[inline]
     pub(super) fn find<C: Candidate>(&self, view: &View<'_, C>, hash: u64) -> Result<Selection, PickError> {
-        self.circle.find(view, self.entry_of(hash)).map(|found| view.select(found.slot))
+        let lots = |entry| self.lot(hash, entry);
+        self.circle.find(view, self.entry_of(hash), &lots).map(|found| view.select(found.slot))
     }
 
     /// Writes the first distinct eligible owners at or after `hash` into `into`.
@@ -155,7 +157,13 @@ impl RingTable {
         hash: u64,
         into: &mut [Selection],
     ) -> Result<usize, PickError> {
-        self.circle.find_distinct(view, self.entry_of(hash), into)
+        self.circle.find_distinct(view, self.entry_of(hash), into, &|entry| self.lot(hash, entry))
+    }
+
+    /// Returns the lot by which the owner of a point takes the key with this hash while it ramps up. Points stay where they
+    /// are when members come and go, so lots stay too.
+    fn lot(&self, hash: u64, entry: usize) -> f64 {
+        lot(hash, self.points[entry])
     }
 
     /// Returns the first point at or after `hash`, wrapping around.

@@ -1,9 +1,9 @@
 //! The order of turns in one membership, and how far it has come.
 
 use super::turn::{Cursor, Turn};
-use crate::core::policy::circle::{Circle, Found};
+use crate::core::policy::circle::{Circle, Looks};
 use crate::core::policy::identity::{Identity, paired};
-use crate::core::view::Memo;
+use crate::core::view::Found;
 use crate::core::{Candidate, PickError, Table, View};
 
 /// Members in the order of their turns, and whose is next.
@@ -35,13 +35,21 @@ impl Rotation {
 
     /// Serves one of the members that this was made for.
     #[inline]
-    pub(super) fn serve<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
-        self.cursor.serve(&Line { view, circle: Some(&self.circle) })
+    pub(super) fn serve<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
+        self.cursor.serve(&Line { view, circle: Some(&self.circle), lots })
     }
 
     /// Returns who would be served.
-    pub(super) fn peek<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
-        self.cursor.peek(&Line { view, circle: Some(&self.circle) })
+    pub(super) fn peek<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
+        self.cursor.peek(&Line { view, circle: Some(&self.circle), lots })
     }
 
     /// Continues the round with `members`: from the one that is next, or would be if those before it had not left. A
@@ -89,12 +97,14 @@ fn joined(round: impl Iterator<Item = u32>, stays: &[bool]) -> Box<[u32]> {
 }
 
 /// Places in the order of turns: those of a circle, or without one the slots themselves.
-pub(super) struct Line<'a, 'v, C> {
+pub(super) struct Line<'a, 'v, C, L> {
     pub(super) view: &'a View<'v, C>,
     pub(super) circle: Option<&'a Circle>,
+    /// The lots of those that ramp up, by place.
+    pub(super) lots: &'a L,
 }
 
-impl<C: Candidate> Line<'_, '_, C> {
+impl<C: Candidate, L: Fn(usize) -> f64> Line<'_, '_, C, L> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.view.len()
@@ -111,30 +121,32 @@ impl<C: Candidate> Line<'_, '_, C> {
 
     /// Returns the slot at `place` if it is eligible.
     #[inline]
-    pub(super) fn try_place(&self, place: usize, memo: &mut Memo) -> Option<usize> {
+    pub(super) fn try_place(&self, place: usize, memo: &mut Looks) -> Option<usize> {
         let slot = self.circle.map_or(place, |circle| circle.owners()[place] as usize);
         Some(slot).filter(|slot| self.view.try_slot(*slot, memo))
     }
 
-    /// Finds the first eligible one at or after `place`.
+    /// Tells whether the one in `slot`, which is eligible, takes the turn at `place`.
+    #[inline]
+    pub(super) fn takes(&self, place: usize, slot: usize) -> bool {
+        self.view.takes_turn(slot, || (self.lots)(place))
+    }
+
+    /// Finds the first one at or after `place` that is eligible and takes its turn.
     #[inline]
     pub(super) fn first_from(&self, place: usize) -> Result<Found, PickError> {
         match self.circle {
-            Some(circle) => circle.find(self.view, place),
-            None => self.view.first_slot_from(place).map(here),
+            Some(circle) => circle.find(self.view, place, self.lots),
+            None => self.view.first_turn_from(place, self.lots),
         }
     }
 
     /// As [`first_from`](Self::first_from), knowing what has been sampled before.
     #[cold]
-    pub(super) fn first_beyond(&self, place: usize, memo: Memo) -> Result<Found, PickError> {
+    pub(super) fn first_beyond(&self, place: usize, memo: Looks) -> Result<Found, PickError> {
         match self.circle {
-            Some(circle) => circle.find_beyond(self.view, place, memo),
-            None => self.view.first_slot_beyond(place, memo).map(here),
+            Some(circle) => circle.find_beyond(self.view, place, memo, self.lots),
+            None => self.view.first_turn_beyond(place, memo, self.lots),
         }
     }
-}
-
-fn here(slot: usize) -> Found {
-    Found { entry: slot, slot }
 }

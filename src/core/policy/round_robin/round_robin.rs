@@ -6,7 +6,7 @@ use super::rotation::{Line, Rotation};
 use super::turn::{Cursor, Turn};
 use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, sorted};
-use crate::core::view::LANES;
+use crate::core::view::{LANES, Lots};
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses each eligible candidate in turn.
@@ -15,7 +15,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 /// one that is ready on every other pick is not starved. One such candidate is remembered at a time. The turn of a
 /// candidate that stays excluded goes to the others in equal parts, not to its neighbour.
 ///
-/// Weights are not looked at.
+/// Weights are not looked at. A candidate that [ramps up](crate::core::Candidate::ramp) takes its turn with the chance of its
+/// part, and otherwise the next one has it, so that the turns of the others stay even.
 ///
 /// A new policy, and each clone, starts at a random position, so that many short-lived balancers do not all run to the first
 /// member; [`starting_at`](Self::starting_at) fixes it.
@@ -76,6 +77,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 #[derive(Debug)]
 pub struct RoundRobin {
     start: Option<usize>,
+    /// Only those who ramp up leave it to chance.
+    rng: Rng,
     /// The turn of views without a table, for each lane.
     turns: [Cursor; LANES],
 }
@@ -85,17 +88,18 @@ impl RoundRobin {
     #[must_use]
     pub fn new() -> Self {
         // The first pick reduces the start by the number of members, which is not known yet; large enough for any.
-        Self::with(None, Rng::thread().below(u32::MAX as usize))
+        Self::with(None, Rng::thread(), Rng::thread().below(u32::MAX as usize))
     }
 
-    /// Makes a policy that starts at this position, of each part of a membership that has turns of its own.
+    /// Makes a policy that starts at this position, of each part of a membership that has turns of its own, and whose picks
+    /// are reproducible in the order in which they happen.
     #[must_use]
     pub fn starting_at(position: usize) -> Self {
-        Self::with(Some(position), position)
+        Self::with(Some(position), Rng::seeded_apart(position as u64, "round robin"), position)
     }
 
-    fn with(start: Option<usize>, position: usize) -> Self {
-        Self { start, turns: std::array::from_fn(|_| Cursor::new(Turn::at(position))) }
+    fn with(start: Option<usize>, rng: Rng, position: usize) -> Self {
+        Self { start, rng, turns: std::array::from_fn(|_| Cursor::new(Turn::at(position))) }
     }
 }
 
@@ -128,18 +132,24 @@ impl<C: Candidate<Id: Hash>> Prepare<C> for RoundRobin {
 impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for RoundRobin {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
+        let lots = Lots::new(&self.rng);
+        let lots = &|place| lots.at(place);
         let slot = match view.table::<Rotation>() {
-            Some(rotation) => rotation.serve(view)?,
-            None => self.turns[view.lane() % LANES].serve(&Line { view, circle: None })?,
+            Some(rotation) => rotation.serve(view, lots)?,
+            None => self.turns[view.lane() % LANES].serve(&Line { view, circle: None, lots })?,
         };
         Ok(view.select(slot))
     }
 
     fn explain_from(&self, view: &View<'_, C>, _: &K) -> Result<Explanation, PickError> {
-        let slot = match view.table::<Rotation>() {
-            Some(rotation) => rotation.peek(view)?,
-            None => self.turns[view.lane() % LANES].peek(&Line { view, circle: None })?,
-        };
+        let slot = self.rng.rehearse(|rng| {
+            let lots = Lots::new(&rng);
+            let lots = &|place| lots.at(place);
+            match view.table::<Rotation>() {
+                Some(rotation) => rotation.peek(view, lots),
+                None => self.turns[view.lane() % LANES].peek(&Line { view, circle: None, lots }),
+            }
+        })?;
         Ok(Explanation::new(view.select(slot), Reason::Turn))
     }
 }

@@ -1,7 +1,7 @@
 //! Whose turn it is.
 
 use super::rotation::Line;
-use crate::core::view::Memo;
+use crate::core::policy::circle::Looks;
 use crate::core::{Candidate, PickError};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -26,7 +26,11 @@ impl Cursor {
     }
 
     /// Returns the slot that would be served.
-    pub(super) fn peek<C: Candidate>(&self, line: &Line<'_, '_, C>) -> Result<usize, PickError> {
+    pub(super) fn peek<C, L>(&self, line: &Line<'_, '_, C, L>) -> Result<usize, PickError>
+    where
+        C: Candidate,
+        L: Fn(usize) -> f64,
+    {
         match clamp(line.len()) {
             0 => Err(PickError::Empty),
             members => Ok(self.turn().take(line, members)?.0),
@@ -35,7 +39,11 @@ impl Cursor {
 
     /// Serves one of `line`, and returns its slot.
     #[inline]
-    pub(super) fn serve<C: Candidate>(&self, line: &Line<'_, '_, C>) -> Result<usize, PickError> {
+    pub(super) fn serve<C, L>(&self, line: &Line<'_, '_, C, L>) -> Result<usize, PickError>
+    where
+        C: Candidate,
+        L: Fn(usize) -> f64,
+    {
         let members = clamp(line.len());
         if members == 0 {
             return Err(PickError::Empty);
@@ -92,19 +100,28 @@ impl Turn {
 
     /// Serves one candidate: the one that is owed a turn, or the next one.
     #[inline]
-    fn take<C: Candidate>(self, line: &Line<'_, '_, C>, members: u32) -> Result<(usize, Self), PickError> {
+    fn take<C, L>(self, line: &Line<'_, '_, C, L>, members: u32) -> Result<(usize, Self), PickError>
+    where
+        C: Candidate,
+        L: Fn(usize) -> f64,
+    {
         let next = if self.next < members { self.next } else { self.next % members };
-        let found = if self.owed < members && line.is_promising(self.owed as usize) {
-            let mut memo = Memo::new();
-            if let Some(slot) = line.try_place(self.owed as usize, &mut memo) {
-                return Ok((slot, Self { next, owed: NOBODY }));
-            }
-            line.first_beyond(next as usize, memo)?
+        let (found, owed) = if self.owed < members && line.is_promising(self.owed as usize) {
+            let mut memo = Looks::new();
+            let owed = match line.try_place(self.owed as usize, &mut memo) {
+                Some(slot) if line.takes(self.owed as usize, slot) => {
+                    return Ok((slot, Self { next, owed: NOBODY }));
+                }
+                // Who ramps up and passes its turn on is owed nothing.
+                Some(_) => NOBODY,
+                None => self.owed,
+            };
+            (line.first_beyond(next as usize, memo)?, owed)
         } else {
-            line.first_from(next as usize)?
+            (line.first_from(next as usize)?, self.owed)
         };
         let served = clamp(found.entry);
-        let owed = if served == next { self.owed } else { next };
+        let owed = found.missed.map_or(owed, clamp);
         Ok((found.slot, Self { next: if served + 1 == members { 0 } else { served + 1 }, owed }))
     }
 }

@@ -6,6 +6,7 @@ use super::table::Schedule;
 use crate::core::policy::explain::{Explanation, Reason};
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
+use crate::core::view::Lots;
 use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses each eligible candidate in turn, as often as its weight says, and spreads the turns of each evenly.
@@ -18,6 +19,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 ///   greatest common divisor of the weights, are rounded to that length, largest remainders first, and everybody has one
 ///   turn at least; [`ScheduleReport`](super::ScheduleReport) says how far that is off.
 /// - Who cannot be chosen is passed over, and the others keep their shares of the cycle among each other.
+/// - Who [ramps up](crate::core::Candidate::ramp) takes each of its turns with the chance of its part, and otherwise the next
+///   turn of the cycle is taken, so that it gets that part of its weight. The schedule stays as it is.
 ///
 /// A new policy, and each clone, starts at a random turn of the cycle; [`starting_at`](Self::starting_at) fixes it.
 ///
@@ -39,8 +42,9 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 ///
 /// Credit follows identity: who stays keeps what it has, in proportion to the new length of the cycle; newcomers start
 /// without. So a change of weights or of the others starves nobody. Credits that are cycles apart, which such changes do not
-/// make of ordinary ones, are dropped. The cursor is part of what was prepared, so each pool has its own, and so has each part that a policy such as
-/// [`PriorityFailover`](crate::core::policy::PriorityFailover) divides it into.
+/// make of ordinary ones, are dropped. The cursor is part of what was prepared, so each pool has its own, and so
+/// has each part that a policy such as [`PriorityFailover`](crate::core::policy::PriorityFailover)
+/// divides it into.
 ///
 /// # Examples
 ///
@@ -58,6 +62,8 @@ use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, R
 #[derive(Debug, Default)]
 pub struct SmoothWeightedRoundRobin {
     start: Option<usize>,
+    /// Only those who ramp up leave it to chance.
+    rng: Rng,
     unprepared: Unprepared,
 }
 
@@ -68,10 +74,12 @@ impl SmoothWeightedRoundRobin {
         Self::default()
     }
 
-    /// Makes a policy that starts at this turn of the cycle.
+    /// Makes a policy that starts at this turn of the cycle, and whose picks are reproducible in the order in which they
+    /// happen.
     #[must_use]
     pub fn starting_at(turn: usize) -> Self {
-        Self { start: Some(turn), unprepared: Unprepared::new() }
+        let rng = Rng::seeded_apart(turn as u64, "smooth");
+        Self { start: Some(turn), rng, unprepared: Unprepared::new() }
     }
 
     fn build<C>(
@@ -89,19 +97,18 @@ impl SmoothWeightedRoundRobin {
         Ok(Prepared::new(view.len(), schedule))
     }
 
-    /// Picks by the schedule of a view that brings none.
+    /// Finds or builds the schedule of a view that brings none.
     #[cold]
-    fn unprepared<C: Candidate<Id: Hash>>(
-        &self,
-        view: &View<'_, C>,
-        take: impl FnOnce(&Schedule) -> Result<usize, PickError>,
-    ) -> Result<usize, PickError> {
+    fn unprepared<C: Candidate<Id: Hash>>(&self, view: &View<'_, C>) -> Result<Prepared, PickError> {
         // Nobody flips the bits of this schedule, so all are set and the members decide.
         let fingerprint = fingerprint(view, &ByIdentity);
         let build = |last: Option<&Prepared>| self.build(view, last, |_| true);
-        let prepared = self.unprepared.get_or_follow(fingerprint, build)?;
-        take(prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)?)
+        self.unprepared.get_or_follow(fingerprint, build)
     }
+}
+
+fn schedule_of<'a, C>(prepared: &'a Prepared, view: &View<'_, C>) -> Result<&'a Schedule, PickError> {
+    prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)
 }
 
 impl Clone for SmoothWeightedRoundRobin {
@@ -125,9 +132,11 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         if view.is_empty() {
             return Err(PickError::Empty);
         }
+        let lots = Lots::new(&self.rng);
+        let lots = &|entry| lots.at(entry);
         let slot = match view.table::<Schedule>() {
-            Some(schedule) => schedule.next(view)?,
-            None => self.unprepared(view, |schedule| schedule.next(view))?,
+            Some(schedule) => schedule.next(view, lots)?,
+            None => schedule_of(&self.unprepared(view)?, view)?.next(view, lots)?,
         };
         Ok(view.select(slot))
     }
@@ -136,9 +145,18 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         if view.is_empty() {
             return Err(PickError::Empty);
         }
-        let slot = match view.table::<Schedule>() {
-            Some(schedule) => schedule.peek(view)?,
-            None => Rng::thread().rehearse(|_| self.unprepared(view, |schedule| schedule.peek(view)))?,
+        let peek = |schedule: &Schedule| {
+            self.rng.rehearse(|rng| {
+                let lots = Lots::new(&rng);
+                schedule.peek(view, &|entry| lots.at(entry))
+            })
+        };
+        let slot = if let Some(schedule) = view.table::<Schedule>() {
+            peek(schedule)?
+        } else {
+            // What is made here is kept, so the next pick draws no start before its lots.
+            let prepared = Rng::thread().rehearse(|_| self.unprepared(view))?;
+            peek(schedule_of(&prepared, view)?)?
         };
         Ok(Explanation::new(view.select(slot), Reason::Turn))
     }

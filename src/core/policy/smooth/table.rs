@@ -56,17 +56,25 @@ impl Schedule {
         ScheduleReport { cycle: self.turns.cycle as usize, share_error: self.turns.error }
     }
 
-    /// Serves the next one that can be, and moves on behind it.
     /// Returns who would be next.
-    pub(super) fn peek<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
-        self.circle.find(view, self.cursor.load(Ordering::Relaxed)).map(|found| found.slot)
+    pub(super) fn peek<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
+        self.circle.find(view, self.cursor.load(Ordering::Relaxed), lots).map(|found| found.slot)
     }
 
+    /// Serves the next one that can be and takes its turn, and moves on behind it.
     #[inline]
-    pub(super) fn next<C: Candidate>(&self, view: &View<'_, C>) -> Result<usize, PickError> {
+    pub(super) fn next<C: Candidate>(
+        &self,
+        view: &View<'_, C>,
+        lots: &impl Fn(usize) -> f64,
+    ) -> Result<usize, PickError> {
         let mut before = self.cursor.load(Ordering::Relaxed);
         loop {
-            let found = self.circle.find(view, before)?;
+            let found = self.circle.find(view, before, lots)?;
             let after = self.circle.after(found.entry);
             // No ordering beyond the word itself: the cursor publishes nothing else.
             match self.cursor.compare_exchange_weak(before, after, Ordering::Relaxed, Ordering::Relaxed) {

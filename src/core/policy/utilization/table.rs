@@ -6,13 +6,10 @@ use super::record::Record;
 use super::stride::{LARGEST, scale, takes};
 use super::{UtilizationConfig, UtilizationReports};
 use crate::core::policy::identity::Identity;
-use crate::core::policy::weighted_random::part;
-use crate::core::view::Memo;
+use crate::core::view::{DRAWS, Memo};
 use crate::core::{Candidate, Rng, Table, View};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// How many members are sampled before a scan decides.
-pub(super) const SAMPLES: usize = 32;
 /// How many turns of members that cannot be chosen are passed over before chance decides.
 const MISSES: usize = 8;
 
@@ -81,7 +78,7 @@ impl Turns {
         &self,
         view: &View<'_, C>,
         rng: &Rng,
-        memo: &mut Memo<SAMPLES>,
+        memo: &mut Memo<DRAWS>,
     ) -> Option<usize> {
         let mut before = self.next.load(Ordering::Relaxed);
         loop {
@@ -98,7 +95,7 @@ impl Turns {
         &self,
         view: &View<'_, C>,
         rng: &Rng,
-        memo: &mut Memo<SAMPLES>,
+        memo: &mut Memo<DRAWS>,
         start: u64,
     ) -> Option<(usize, u64)> {
         let members = self.weights.len() as u64;
@@ -115,7 +112,7 @@ impl Turns {
             if view.is_promising(slot)
                 && !memo.is_full()
                 && view.try_slot(slot, memo)
-                && is_ramped(view, rng, slot)
+                && view.takes_turn(slot, || 1.0 - rng.unit())
             {
                 return Some((slot, offer));
             }
@@ -128,17 +125,9 @@ impl Turns {
     }
 
     /// Tells, by chance, whether a slot is accepted in proportion to its weight.
-    pub(super) fn accepts<C: Candidate>(&self, view: &View<'_, C>, rng: &Rng, slot: usize) -> bool {
-        rng.unit() * (LARGEST as f64) < self.weight(slot) as f64 && is_ramped(view, rng, slot)
+    pub(super) fn accepts(&self, rng: &Rng, slot: usize) -> bool {
+        rng.unit() * (LARGEST as f64) < self.weight(slot) as f64
     }
-}
-
-/// Tells, by chance, whether a member takes the request that its full weight would get it.
-#[inline]
-fn is_ramped<C: Candidate>(view: &View<'_, C>, rng: &Rng, slot: usize) -> bool {
-    let ramp = view.candidate(slot).map_or(1.0, |candidate| candidate.ramp(view.now()));
-    // Most members are past their start, and need no draw for it.
-    ramp >= 1.0 || rng.unit() < part(ramp)
 }
 
 impl Table for Turns {}

@@ -4,11 +4,10 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use super::UtilizationReports;
-use super::table::{SAMPLES, Turns};
+use super::table::Turns;
 use crate::core::policy::identity::{ByIdentity, fingerprint, sorted};
 use crate::core::policy::unprepared::Unprepared;
-use crate::core::policy::weighted_random::scan;
-use crate::core::view::Memo;
+use crate::core::view::{DRAWS, Memo};
 use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses each in turn, as often as what it reports of its utilisation says.
@@ -20,6 +19,8 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selectio
 /// - A weight counts when its member has reported for a blackout period, and is void after a silence as long as the expiry.
 /// - Members without a weight get the mean of the others. With fewer than two weights all have the same number of turns.
 /// - Members whose turn it is and that cannot be chosen are passed over; after eight of them one is drawn by weight.
+/// - Who [ramps up](Candidate::ramp) takes each of its turns with the chance of its part and otherwise counts as passed over, so
+///   that it gets that part of its weight.
 ///
 /// Static weights are not looked at. A new policy starts at a random turn; [`starting_at`](Self::starting_at) fixes that, and
 /// what is decided by chance.
@@ -122,16 +123,11 @@ impl UtilizationWeighted {
         &self,
         view: &View<'_, C>,
         turns: &Turns,
-        mut memo: Memo<SAMPLES>,
+        memo: Memo<DRAWS>,
     ) -> Result<Selection, PickError> {
-        for _ in 0..SAMPLES {
-            let Some(slot) = view.draw_slot(&self.rng).filter(|_| !memo.is_full()) else { break };
-            if view.try_slot(slot, &mut memo) && turns.accepts(view, &self.rng, slot) {
-                return Ok(view.select(slot));
-            }
-        }
+        let accepted = |_| view.draw_slot(&self.rng).filter(|slot| turns.accepts(&self.rng, *slot));
         let weight = |slot, _: &C| u32::try_from(turns.weight(slot)).unwrap_or(u32::MAX);
-        scan(view, &self.rng, &memo, weight)
+        view.draw_by_part(&self.rng, memo, None, || (0..DRAWS).find_map(accepted), weight)
     }
 
     #[cold]

@@ -1,13 +1,8 @@
 //! The policy.
 
 use super::classes::Classes;
-use super::scan::{part, scan};
 use crate::core::policy::explain::{Explanation, Reason};
-use crate::core::view::Memo;
-use crate::core::{Candidate, Exclusions, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
-
-/// How many members are sampled before a scan decides: many, as a fleet that has just started ramps up together.
-const SAMPLES: usize = 32;
+use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Rng, Selection, View};
 
 /// Chooses any eligible candidate, with a chance in proportion to its weight.
 ///
@@ -72,42 +67,17 @@ impl WeightedRandom {
     fn pick_by<C: Candidate>(&self, classes: &Classes, view: &View<'_, C>) -> Result<Selection, PickError> {
         let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { return self.scan_all(view) };
         let exclusions = view.exclusions_at(slot);
-        if exclusions.is_empty() && self.is_ramped(view, slot) {
+        if exclusions.is_empty() && view.is_whole(slot) {
             Ok(view.select(slot))
         } else {
-            self.pick_beyond(classes, view, (slot, exclusions))
+            let draw = || classes.draw(&self.rng, view.is_panic());
+            view.draw_again(&self.rng, Some((slot, exclusions)), draw, weight)
         }
     }
 
     #[cold]
     fn scan_all<C: Candidate>(&self, view: &View<'_, C>) -> Result<Selection, PickError> {
-        scan(view, &self.rng, &Memo::<0>::new(), weight)
-    }
-
-    /// The part of a pick for when the first member that was drawn is not to be chosen.
-    #[cold]
-    fn pick_beyond<C: Candidate>(
-        &self,
-        classes: &Classes,
-        view: &View<'_, C>,
-        (slot, exclusions): (usize, Exclusions),
-    ) -> Result<Selection, PickError> {
-        let mut memo = Memo::<SAMPLES>::of(slot, exclusions);
-        for _ in 1..SAMPLES {
-            let Some(slot) = classes.draw(&self.rng, view.is_panic()) else { break };
-            if view.try_slot(slot, &mut memo) && self.is_ramped(view, slot) {
-                return Ok(view.select(slot));
-            }
-        }
-        scan(view, &self.rng, &memo, weight)
-    }
-
-    /// Tells, by chance, whether a member takes the request that its full weight would get it.
-    #[inline]
-    fn is_ramped<C: Candidate>(&self, view: &View<'_, C>, slot: usize) -> bool {
-        let ramp = view.candidate(slot).map_or(1.0, |candidate| candidate.ramp(view.now()));
-        // Most members are past their start, and need no draw for it.
-        ramp >= 1.0 || self.rng.unit() < part(ramp)
+        view.draw_again(&self.rng, None, || None, weight)
     }
 }
 
