@@ -1,5 +1,7 @@
 //! What a server counts of the requests that pass its layer.
 
+#![cfg(all(feature = "tower", not(loom)))]
+
 use std::future::pending;
 use std::sync::Arc;
 

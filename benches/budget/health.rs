@@ -42,7 +42,13 @@ enum Bar {
     Times(f64),
 }
 
-pub(crate) fn all() -> Vec<Health> {
+/// Measures and prints the rows that are wanted, and returns the bars that were missed.
+pub(crate) fn misses(wanted: impl Fn(&Health) -> bool, allocator: &StatsAlloc<System>) -> Vec<String> {
+    println!("{}", Health::HEADER);
+    all().iter().filter(|row| wanted(row)).flat_map(|row| row.measure(allocator)).collect()
+}
+
+fn all() -> Vec<Health> {
     let start = now();
     vec![
         attempt("health_attempt", InFlight::new(), start),
@@ -62,7 +68,7 @@ pub(crate) fn all() -> Vec<Health> {
 }
 
 impl Health {
-    pub(crate) const HEADER: &str = "health                          ns  beside_ns  ratio allocs";
+    const HEADER: &str = "health                          ns  beside_ns  ratio allocs";
 
     pub(crate) fn is_named(&self, word: &str) -> bool {
         self.name.contains(word)

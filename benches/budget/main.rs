@@ -34,12 +34,13 @@
 //!
 //! # Health
 //!
-//! A third table tells what health costs: an attempt that circuit, window and load learn from, beside one addition, and
+//! With the feature `health`, a third table tells what health costs: an attempt that circuit, window and load learn from, beside one addition, and
 //! picks among members with circuits and ejections, beside the same picks among plain ones.
 
 mod adaptive;
 mod bars;
 mod change;
+#[cfg(feature = "health")]
 mod health;
 mod load;
 mod measure;
@@ -55,7 +56,6 @@ use std::process::ExitCode;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 use crate::change::Change;
-use crate::health::Health;
 use crate::measure::{Figures, RETRIES, measure};
 use crate::pool::Column;
 use crate::rows::Row;
@@ -79,10 +79,11 @@ fn main() -> ExitCode {
     let slow: Vec<String> = changes.flat_map(Change::measure).collect();
     let mut misses = bars::misses(&figures);
     misses.extend(slow);
-    let health = health::all();
-    let health = health.iter().filter(|row| words.is_empty() || words.iter().any(|word| row.is_named(word)));
-    println!("{}", Health::HEADER);
-    misses.extend(health.flat_map(|row| row.measure(ALLOCATOR)));
+    #[cfg(feature = "health")]
+    misses.extend(health::misses(
+        |row| words.is_empty() || words.iter().any(|word| row.is_named(word)),
+        ALLOCATOR,
+    ));
     bars::print_yardstick(&figures);
     for miss in &misses {
         println!("missed: {miss}");
