@@ -47,7 +47,8 @@ on_both_runtimes! {
         for clone in &mut clones {
             clone.ready().await.unwrap();
         }
-        assert_eq!(places.available_permits(), 4, "readiness reserves nothing");
+        // The driver asks each service once whether it is ready, and lets go of it.
+        in_time(until("readiness reserves nothing", || places.available_permits() == 4)).await;
 
         script.answer_after(pace.second());
         let requests: Vec<_> = (0..4).map(|request| tokio::spawn(busy.send(request))).collect();
@@ -55,7 +56,7 @@ on_both_runtimes! {
         for request in requests {
             request.await.unwrap().unwrap();
         }
-        assert_eq!(places.available_permits(), 4);
+        in_time(until("all places are back", || places.available_permits() == 4)).await;
     }
 
     async fn a_call_without_readiness_is_served(_pace: Pace) {
@@ -107,7 +108,10 @@ on_both_runtimes! {
         }
         let balancer: Balancer<Fake, Only> = over(&directory).spawn().unwrap();
         let error = balancer.send(Only(1)).await.unwrap_err();
-        assert_eq!(scripts.each_ref().map(Script::readiness_errors), [1; 3]);
+        for script in &scripts {
+            let asked = script.readiness_errors();
+            assert!((1..=2).contains(&asked), "once by the request and at most once by the driver: {asked}");
+        }
         assert_eq!(
             (error.kind(), error.phase(), error.attempts()),
             (&BalancerErrorKind::Endpoint, Some(Phase::Readiness), 3)
@@ -148,7 +152,9 @@ on_both_runtimes! {
             assert_eq!(in_time(balancer.send(Only(request))).await.unwrap().by, "fast");
         }
         pace.check_at_once(start);
-        assert_eq!((slow.calls(), slow.live(), fast.live()), (0, 1, 1), "clones are let go of");
+        assert_eq!(slow.calls(), 0);
+        // The driver may keep one more, which it makes ready ahead of requests.
+        in_time(until("clones are let go of", || slow.live() <= 2 && fast.live() == 1)).await;
         let report = balancer.report();
         assert!(report.member("slow").unwrap().cancelled > 0, "it was tried");
         assert!(report.members.iter().all(|member| (member.in_flight, member.load) == (0, 0.0)), "{report}");

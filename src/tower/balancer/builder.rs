@@ -51,7 +51,8 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`timer`](Self::timer) | none; `spawn` takes Tokio's | time belongs to whoever runs it |
 /// | services that cannot be built | tried again after 1 s, growing to 30 s | bridges a restart, and does not hammer what is down |
 ///
-/// What stands in a value has its defaults there: [`PeakEwma`](crate::core::PeakEwma) (10 s to fall to 1/e), [`CircuitConfig`], [`BudgetConfig`],
+/// What stands in a value has its defaults there: [`PeakEwma`](crate::core::PeakEwma) (10 s to fall to 1/e),
+/// [`CircuitConfig`](crate::health::CircuitConfig), [`BudgetConfig`](crate::health::BudgetConfig),
 /// [`Retry`](crate::tower::Retry) and its [`RetryBudget`](crate::tower::RetryBudget), [`Hedge`](crate::tower::Hedge). The [guide](crate::tower::guide) has settings for
 /// several kinds of traffic.
 ///
