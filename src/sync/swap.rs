@@ -29,6 +29,16 @@ mod twin {
             Guard(Arc::clone(&lock(&self.0)))
         }
 
+        #[allow(dead_code, reason = "each feature set uses its own part of the twin")]
+        pub(crate) fn load_full(&self) -> Arc<T> {
+            Arc::clone(&lock(&self.0))
+        }
+
+        #[allow(dead_code, reason = "each feature set uses its own part of the twin")]
+        pub(crate) fn store(&self, next: Arc<T>) {
+            drop(self.swap(next));
+        }
+
         pub(crate) fn swap(&self, next: Arc<T>) -> Arc<T> {
             std::mem::replace(&mut *lock(&self.0), next)
         }
