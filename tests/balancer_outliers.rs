@@ -246,7 +246,9 @@ async fn all_fail_and_recover_within_the_caps_and_traffic_is_even_after_one_back
     let answers = Manner::Answers(Duration::from_millis(10));
     let cast = Cast::new(&TWENTY, answers);
     let circuit = CircuitConfig::new(5, Duration::from_secs(1)).unwrap();
-    let pool = cast.builder().circuit(circuit).spawn().unwrap();
+    // In turn, so that the one that errs is asked often enough to be compared.
+    let in_turn = poise::core::policy::RoundRobin::starting_at(0);
+    let pool = cast.builder().policy(in_turn).circuit(circuit).spawn().unwrap();
     let watched = watch(&pool);
     cast.tell("m03", fails_one_in(2));
     traffic(&pool, 15).await;
