@@ -44,35 +44,26 @@ impl<E: Settle> Attempt<E> {
         self.phase = Phase::Call;
     }
 
-    /// Ends the attempt.
-    pub(crate) fn end(mut self, outcome: Outcome) {
-        self.settle(outcome);
-    }
-
-    /// Ends the attempt as failed; dropping it afterwards does nothing.
-    pub(crate) fn charge(&mut self) {
-        self.settle(Outcome::Failure);
+    /// Ends the attempt; dropping it afterwards does nothing.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.endpoint.settle(self.ticket, self.phase, outcome);
+        }
     }
 
     /// Leaves what the attempt holds to whoever sees to its end instead.
-    pub(crate) fn hand_over(mut self) -> (E, E::Ticket)
+    pub(crate) fn hand_over(&mut self) -> (E, E::Ticket)
     where
         E: Clone,
     {
         self.ended = true;
         (self.endpoint.clone(), self.ticket)
     }
-
-    fn settle(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.ended, true) {
-            self.endpoint.settle(self.ticket, self.phase, outcome);
-        }
-    }
 }
 
 impl<E: Settle> Drop for Attempt<E> {
     fn drop(&mut self) {
-        self.settle(Outcome::Cancelled);
+        self.end(Outcome::Cancelled);
     }
 }
 

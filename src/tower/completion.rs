@@ -73,10 +73,10 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
 
 impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
-    pub(crate) fn new(attempt: Attempt<S, R, L>, outcome: Outcome) -> Self {
+    pub(crate) fn new(attempt: &mut Attempt<S, R, L>, outcome: Outcome) -> Self {
         let (endpoint, Admitted { permit, ticket, started }) = attempt.hand_over();
         let now = Now::at(endpoint.now());
-        let latency = now.since(started);
+        let latency = now.since_nanos(started);
         endpoint.respond(ticket, outcome, &now);
         let permit = permit.filter(|permit| {
             let decided = permit.is_probe();

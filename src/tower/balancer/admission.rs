@@ -18,6 +18,9 @@ pub(crate) struct Lease<S, R, L: LoadTracker> {
     pub(super) service: S,
 }
 
+/// Why a request cannot have an endpoint. Apart, so that a lease is all that a pick usually moves.
+pub(crate) type Obstacle = Box<BalancerErrorKind>;
+
 /// What became of one selection.
 enum Admission<S, R, L: LoadTracker> {
     Admitted(Lease<S, R, L>),
@@ -53,7 +56,7 @@ where
             }
             return Admission::Lost(Exclusion::Draining.into());
         }
-        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.instant() });
+        let attempt = Attempt::new(Arc::clone(endpoint), Admitted { permit, ticket, started: now.nanos() });
         if self.settings.is_heard {
             tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
         }
@@ -66,7 +69,7 @@ where
         request: &R,
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
-    ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
+    ) -> Result<Lease<S, R, L>, Obstacle> {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load();
         let mut attempted = pool.positions_of(tried, avoided);
@@ -78,7 +81,7 @@ where
                 .settings
                 .picker
                 .pick(&view, request)
-                .map_err(|error| self.obstacle(&pool, error, places_lost, &now))?;
+                .map_err(|error| Box::new(self.obstacle(&pool, error, places_lost, &now)))?;
             let lost = match view.validate(selection) {
                 Ok(member) => match self.admit(member, selection.is_panic(), &now) {
                     Admission::Admitted(lease) => return Ok(lease),
@@ -92,7 +95,7 @@ where
                 {
                     exclusions
                 }
-                Err(error) => return Err(BalancerErrorKind::InvalidSelection(error)),
+                Err(error) => return Err(Box::new(BalancerErrorKind::InvalidSelection(error))),
             };
             places_lost |= lost.contains(Exclusion::Capacity);
             attempted.insert(selection.index());
@@ -102,6 +105,7 @@ where
     /// Says why nobody can be picked.
     ///
     /// Places are lost when others were faster; by now they may be free again.
+    #[cold]
     fn obstacle(
         &self,
         pool: &Pool<K, B, S, R, L>,

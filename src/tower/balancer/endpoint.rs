@@ -22,7 +22,8 @@ pub(crate) type Attempt<S, R, L> = attempt::Attempt<Arc<Endpoint<S, R, L>>>;
 pub(crate) struct Admitted<T> {
     pub(crate) permit: Option<CircuitTicket>,
     pub(crate) ticket: T,
-    pub(crate) started: Instant,
+    /// When it began, as [`Now::nanos`].
+    pub(crate) started: u64,
 }
 
 /// Joins everything that belongs to one allocation of a backend.
@@ -338,7 +339,7 @@ impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome) {
         let now = Now::at(self.now());
         self.give_back(admitted.ticket, outcome, &now);
-        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now);
+        self.ended(admitted.permit, phase, outcome, now.since_nanos(admitted.started), &now);
     }
 }
 
