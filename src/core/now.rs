@@ -42,12 +42,14 @@ impl Now {
 
     /// Returns the instant; the first call of a lazy one reads the clock.
     #[must_use]
+    #[inline]
     pub fn instant(&self) -> Instant {
         self.instant.get().unwrap_or_else(|| self.read())
     }
 
     /// Returns how long ago `earlier` was, zero when it lies ahead.
     #[must_use]
+    #[inline]
     pub fn since(&self, earlier: Instant) -> Duration {
         self.instant().saturating_duration_since(earlier)
     }

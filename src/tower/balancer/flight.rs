@@ -108,16 +108,12 @@ where
         cx: &mut Context<'_>,
         progress: &mut Progress<S, R, L>,
     ) -> Poll<Landing<S, R, L>> {
-        let mut landing = None;
-        if matches!(self.stage, Stage::Readying { .. }) {
-            landing = ready!(self.as_mut().poll_ready(cx, progress));
+        if matches!(self.stage, Stage::Readying { .. })
+            && let Some(landing) = ready!(self.as_mut().poll_ready(cx, progress))
+        {
+            return Poll::Ready(landing);
         }
-        let landing = match landing {
-            Some(landing) => landing,
-            None => ready!(self.as_mut().poll_response(cx, progress)),
-        };
-        *self.project().attempt = None;
-        Poll::Ready(landing)
+        self.poll_response(cx, progress)
     }
 
     /// Calls the service as soon as it is ready; answers with what the attempt has come to instead.
@@ -140,6 +136,7 @@ where
         let is_late = match ready {
             Poll::Ready(Err(unready)) => {
                 this.stage.set(Stage::Landed);
+                *this.attempt = None;
                 return Poll::Ready(Some(not_ready(unready, progress.made)));
             }
             Poll::Ready(Ok(())) => false,
@@ -154,15 +151,16 @@ where
         };
         // Whoever was waited for beside it is cancelled here.
         let mut service = readying.into_service();
+        let landed = Landed(this.attempt);
+        let Some(attempt) = landed.0 else { return Poll::Ready(None) };
         if is_late {
             drop(service);
             return Poll::Ready(Some(too_late(attempt, Some(request), progress.made)));
         }
         progress.handed = true;
         attempt.called();
-        let calling = Calling(this.attempt);
         this.stage.set(Stage::Calling { response: service.call(request) });
-        std::mem::forget(calling);
+        std::mem::forget(landed);
         Poll::Ready(None)
     }
 
@@ -186,6 +184,8 @@ where
             }
         };
         this.stage.set(Stage::Landed);
+        let landed = Landed(this.attempt);
+        let Some(attempt) = landed.0 else { landed_before() };
         Poll::Ready(match answer {
             Some(answer) => conclude(attempt, answer, progress),
             None => too_late(attempt, None, progress.made),
@@ -193,10 +193,10 @@ where
     }
 }
 
-/// Ends an attempt when the call of its service panics.
-struct Calling<'a, S, R, L: LoadTracker>(&'a mut Option<Attempt<S, R, L>>);
+/// Lets go of an attempt on the way out, also when user code panics there: it has ended or is cancelled.
+struct Landed<'a, S, R, L: LoadTracker>(&'a mut Option<Attempt<S, R, L>>);
 
-impl<S, R, L: LoadTracker> Drop for Calling<'_, S, R, L> {
+impl<S, R, L: LoadTracker> Drop for Landed<'_, S, R, L> {
     fn drop(&mut self) {
         *self.0 = None;
     }

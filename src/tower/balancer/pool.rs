@@ -106,6 +106,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         }
     }
 
+    #[inline]
     pub(super) fn view<'a>(
         &'a self,
         attempted: &'a Attempted,
@@ -127,9 +128,6 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
 
     /// Finds the endpoints that a request has tried, and those of these names.
     pub(super) fn positions_of(&self, tried: &[Weak<Endpoint<S, R, L>>], avoided: &[Box<str>]) -> Attempted {
-        if tried.is_empty() && avoided.is_empty() {
-            return Attempted::new();
-        }
         let mut positions: Attempted =
             tried.iter().filter_map(|endpoint| self.position_of(&*endpoint.upgrade()?)).collect();
         if !avoided.is_empty() {

@@ -51,6 +51,7 @@ impl<S, R, L: LoadTracker> Tried<S, R, L> {
     }
 
     /// Picks among those who were neither tried nor are to be avoided.
+    #[inline]
     pub(super) fn pick_strictly(
         &self,
         cluster: &dyn Dispatch<S, R, L>,
@@ -65,16 +66,16 @@ impl<S, R, L: LoadTracker> Tried<S, R, L> {
     }
 
     /// Picks among those who were not tried. Who is to be avoided is better than nobody.
+    #[inline]
     pub(super) fn pick(
         &self,
         cluster: &dyn Dispatch<S, R, L>,
         request: &R,
     ) -> Result<Lease<S, R, L>, Obstacle> {
-        let picked = self.pick_strictly(cluster, request);
-        if picked.is_err() && !self.avoided().is_empty() {
-            return cluster.pick(request, self.endpoints(), &[]);
+        if self.avoided().is_empty() {
+            return self.pick_strictly(cluster, request);
         }
-        picked
+        self.pick_strictly(cluster, request).or_else(|_| cluster.pick(request, self.endpoints(), &[]))
     }
 
     /// Picks as [`pick`](Self::pick); who was tried is better than nobody too.
