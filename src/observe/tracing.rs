@@ -1,5 +1,6 @@
 //! Structured events.
 
+use ::tracing::dispatcher::has_been_set;
 use ::tracing::field::Empty;
 use ::tracing::{Span, debug, info, info_span, trace, warn};
 
@@ -99,6 +100,10 @@ impl Observer for TracingObserver {
     }
 
     fn attempt(&self, event: &AttemptEvent<'_>) {
+        if !has_been_set() {
+            // Each request comes here, and to find that out from the current span costs more.
+            return;
+        }
         let (phase, outcome) = (labels::phase(event.phase), labels::outcome(event.outcome));
         let elapsed_seconds = event.elapsed.as_secs_f64();
         Span::current()

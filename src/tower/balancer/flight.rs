@@ -203,6 +203,7 @@ impl<S, R, L: LoadTracker> Drop for Landed<'_, S, R, L> {
 }
 
 /// Classifies an answer, and ends the attempt unless it is to last until the response ends.
+#[inline]
 fn conclude<S, R, L>(
     attempt: &mut Attempt<S, R, L>,
     answer: Result<S::Response, S::Error>,

@@ -33,8 +33,7 @@ pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
     #[pin]
     state: State<S, R, L>,
     progress: Progress<S, R, L>,
-    /// Apart, as few requests may be made again.
-    again: Option<Box<Again<S, R, L>>>,
+    again: Option<Again<S, R, L>>,
 }
 
 /// What is there of a request that may be made again.
@@ -83,7 +82,7 @@ where
         let cluster = handle.cluster();
         let again = cluster.spare(&request).map(|(spare, is_hedged)| {
             let hedging = if is_hedged { Hedging::Due } else { Hedging::Over };
-            Box::new(Again { spare: Some(spare), hedging })
+            Again { spare: Some(spare), hedging }
         });
         let mut progress = Progress::new(tried);
         let state = match progress.tried.pick(&**cluster, &request) {
