@@ -20,15 +20,26 @@ pub(crate) trait Settle {
 pub(crate) struct Attempt<E: Settle> {
     endpoint: E,
     ticket: E::Ticket,
-    phase: Phase,
-    ended: bool,
+    course: Course,
+}
+
+/// How far an attempt has come.
+///
+/// It is as wide as a word, so that an attempt that moves right after it was made is read as it was written; otherwise the
+/// processor waits for that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Course {
+    Readiness,
+    Call,
+    Ended,
 }
 
 #[allow(dead_code, reason = "each dispatcher uses its own part")]
 impl<E: Settle> Attempt<E> {
     /// Takes over what was just issued.
     pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
-        Self { endpoint, ticket, phase: Phase::Readiness, ended: false }
+        Self { endpoint, ticket, course: Course::Readiness }
     }
 
     pub(crate) fn endpoint(&self) -> &E {
@@ -36,18 +47,19 @@ impl<E: Settle> Attempt<E> {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.phase
+        if self.course == Course::Readiness { Phase::Readiness } else { Phase::Call }
     }
 
     /// Says that the service has the request.
     pub(crate) fn called(&mut self) {
-        self.phase = Phase::Call;
+        self.course = Course::Call;
     }
 
     /// Ends the attempt; dropping it afterwards does nothing.
     pub(crate) fn end(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.ended, true) {
-            self.endpoint.settle(self.ticket, self.phase, outcome);
+        let phase = self.phase();
+        if std::mem::replace(&mut self.course, Course::Ended) != Course::Ended {
+            self.endpoint.settle(self.ticket, phase, outcome);
         }
     }
 
@@ -56,7 +68,7 @@ impl<E: Settle> Attempt<E> {
     where
         E: Clone,
     {
-        self.ended = true;
+        self.course = Course::Ended;
         (self.endpoint.clone(), self.ticket)
     }
 }
@@ -71,7 +83,7 @@ impl<E: Settle + fmt::Debug> fmt::Debug for Attempt<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt")
             .field("endpoint", &self.endpoint)
-            .field("phase", &self.phase)
+            .field("phase", &self.phase())
             .finish_non_exhaustive()
     }
 }
