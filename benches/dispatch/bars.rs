@@ -4,6 +4,13 @@ use crate::Figures;
 
 /// What it costs at most of what Tower's balancer by peak EWMA costs.
 const OF_TOWER: f64 = 0.5;
+/// What it costs at most more when a tracing observer is told, and nobody subscribes: one uncontended atomic addition, in
+/// nanoseconds.
+const OF_TRACING: f64 = 6.75;
+/// What `Balance` costs at most of what Tower's balancer by pending requests costs.
+const BALANCE_OF_TOWER: f64 = 1.0;
+/// At how many endpoints that is checked.
+const BALANCE_SIZES: [usize; 2] = [10, 1_000];
 /// What two threads do at least of what one does with work to do, where the work by itself gains twice as much.
 const GAIN: f64 = 1.6;
 /// What two threads do at least of what a minimum by hand does.
@@ -37,6 +44,15 @@ pub(crate) fn misses(line: &Figures) -> Vec<String> {
     } else {
         let ratio = line.balancer[0] / line.p2c_ewma;
         require(ratio <= OF_TOWER, format!("{ratio:.2} of Tower's p2c by peak EWMA instead of {OF_TOWER}"));
+        let recorded = line.recorded / line.p2c_ewma;
+        require(recorded <= OF_TOWER, format!("{recorded:.2} of it with a recorder, not {OF_TOWER}"));
+        let tracing = line.traced - line.balancer[0];
+        require(tracing <= OF_TRACING, format!("{tracing:.1} ns more with tracing, not {OF_TRACING}"));
+        let balance = line.balance / line.p2c_pending;
+        require(
+            balance <= BALANCE_OF_TOWER || !BALANCE_SIZES.contains(&line.size),
+            format!("`Balance` {balance:.2} of Tower's p2c, not {BALANCE_OF_TOWER}"),
+        );
         let of_minimum = line.minimum[1] / together;
         require(
             of_minimum >= OF_MINIMUM,

@@ -4,11 +4,13 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use poise::core::Backend;
+use poise::core::policy::PowerOfTwoChoices;
+use poise::core::{self, Backend};
 use poise::discovery::{Change, Directory};
+use poise::observe::{Recorder, TracingObserver};
 use poise::tokio::TokioTimer;
-use poise::tower::Balancer;
-use tokio::runtime::{Builder, Runtime};
+use poise::tower::{Balancer, Builder, Endpoint, NoContext};
+use tokio::runtime::{self, Runtime};
 use tower::ServiceExt;
 use tower::balance::p2c::Balance;
 use tower::buffer::Buffer;
@@ -19,6 +21,9 @@ use tower_service::Service;
 use crate::minimum::Minimum;
 use crate::sampling::Job;
 use crate::work::{Work, request};
+
+/// The settings of a balancer with its defaults.
+type Settings = Builder<usize, Backend<usize>, Work, u64, core::PeakEwma, PowerOfTwoChoices, NoContext>;
 
 /// How many requests a buffer holds.
 const BUFFERED: usize = 1_024;
@@ -43,16 +48,32 @@ pub(crate) fn minimum(work: &Work, size: usize) -> Job {
 
 /// Ours with its defaults; all threads share one.
 pub(crate) fn balancer(work: &Work, size: usize) -> Job {
+    shared(work, size, |builder| builder)
+}
+
+pub(crate) fn recorded(work: &Work, size: usize) -> Job {
+    shared(work, size, |builder| builder.observe(Recorder::new()))
+}
+
+pub(crate) fn traced(work: &Work, size: usize) -> Job {
+    shared(work, size, |builder| builder.observe(TracingObserver::new()))
+}
+
+/// For one owner, with its defaults.
+pub(crate) fn balance(work: &Work, size: usize) -> Job {
+    let endpoints = (0..size).map(|place| Endpoint::new(Backend::new(place), work.clone()));
+    alone(poise::tower::Balance::new(PowerOfTwoChoices::new(), endpoints))
+}
+
+fn shared(work: &Work, size: usize, settings: impl FnOnce(Settings) -> Settings) -> Job {
     let mut directory = Directory::new();
     directory
         .apply((0..size).map(|place| Change::upsert(place, Backend::new(place))))
         .expect("there are no duplicates");
     let service = work.clone();
-    let built = Balancer::builder()
-        .discover(directory.reader(), move |_, _| service.clone())
-        .timer(TokioTimer)
-        .build()
-        .expect("there is a timer");
+    let builder =
+        Balancer::builder().discover(directory.reader(), move |_, _| service.clone()).timer(TokioTimer);
+    let built = settings(builder).build().expect("there is a timer");
     // Without a driver nobody would be told of what fails, and nothing does.
     let (balancer, driver) = built;
     let driver = Mutex::new(driver);
@@ -75,7 +96,7 @@ pub(crate) fn peak_ewma(work: &Work, size: usize) -> Job {
 /// Tower's balancer is not for sharing, so that threads share a buffer in front of it. All tasks are on one runtime with a
 /// worker for each thread.
 pub(crate) fn buffer(work: &Work, size: usize) -> Job {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     let runtime: Runtime = runtime.expect("there are threads");
     let buffer = {
         let _entered = runtime.enter();
