@@ -16,6 +16,13 @@ pub(super) fn contain(code: impl FnOnce()) {
     }
 }
 
+/// Asks an observer whether it is listening; if it panics it is, as far as one can tell.
+pub(super) fn is_listening(observer: &dyn Observer) -> bool {
+    let mut listening = true;
+    contain(|| listening = observer.is_listening());
+    listening
+}
+
 /// Tells how an attempt ended, and that readiness failed when that is what it means.
 pub(super) fn tell_attempt(observer: &impl Observer, event: &AttemptEvent<'_>) {
     contain(|| observer.attempt(event));

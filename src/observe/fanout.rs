@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::contain::contain;
+use super::contain::{contain, is_listening};
 use super::{
     AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
     PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
@@ -58,6 +58,11 @@ impl FromIterator<Arc<dyn Observer>> for Fanout {
 }
 
 impl Observer for Fanout {
+    /// Whether any of them is listening; one that panics over it counts as if it were.
+    fn is_listening(&self) -> bool {
+        self.observers.iter().any(|observer| is_listening(&**observer))
+    }
+
     fn pick(&self, event: &PickEvent<'_>) {
         self.each(|observer| observer.pick(event));
     }

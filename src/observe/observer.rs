@@ -32,6 +32,14 @@ use super::{
 /// ```
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "events may grow")]
 pub trait Observer: Send + Sync {
+    /// Tells whether picks and attempts are of interest now, which each request would tell.
+    ///
+    /// Unless it is implemented they always are. It is asked before each of them, so it must be cheap; an observer that is one
+    /// of several may be told all the same.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
     /// Hears that a policy chose somebody or refused to.
     fn pick(&self, event: &PickEvent<'_>) {
         let _ = event;
@@ -87,11 +95,19 @@ pub trait Observer: Send + Sync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noop;
 
-impl Observer for Noop {}
+impl Observer for Noop {
+    fn is_listening(&self) -> bool {
+        false
+    }
+}
 
 macro_rules! delegate_observer {
     ($($pointer:ty),+) => {$(
         impl<O: Observer + ?Sized> Observer for $pointer {
+            fn is_listening(&self) -> bool {
+                (**self).is_listening()
+            }
+
             fn pick(&self, event: &PickEvent<'_>) {
                 (**self).pick(event);
             }

@@ -101,6 +101,10 @@ impl<O: Observer> ObserverHook<O> {
 }
 
 impl<O: Observer + 'static> Hook for ObserverHook<O> {
+    fn is_listening(&self) -> bool {
+        self.observer.is_listening()
+    }
+
     fn on(&self, event: &Event<'_>) {
         let observer = &self.observer;
         match *event {

@@ -84,6 +84,11 @@ pub fn request_span() -> Span {
 }
 
 impl Observer for TracingObserver {
+    /// From the first subscriber on.
+    fn is_listening(&self) -> bool {
+        has_been_set()
+    }
+
     fn pick(&self, event: &PickEvent<'_>) {
         if event.verdict.is_selected() {
             // The attempt says it when it ends.
@@ -100,8 +105,7 @@ impl Observer for TracingObserver {
     }
 
     fn attempt(&self, event: &AttemptEvent<'_>) {
-        if !has_been_set() {
-            // Each request comes here, and to find that out from the current span costs more.
+        if !self.is_listening() {
             return;
         }
         let (phase, outcome) = (labels::phase(event.phase), labels::outcome(event.outcome));

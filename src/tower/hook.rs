@@ -96,6 +96,14 @@ pub enum Event<'a> {
 ///
 /// A hook returns quickly and does not call back into what it observes. A panic in it is contained.
 pub trait Hook: Send + Sync + 'static {
+    /// Tells whether the events of each request, [`Picked`](Event::Picked) and [`Ended`](Event::Ended), are of interest now.
+    ///
+    /// Unless it is implemented they always are. It is asked before each of them, so it must be cheap; a hook that is one of
+    /// several may be told all the same.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
     /// Hears one event.
     fn on(&self, event: &Event<'_>);
 }
@@ -105,10 +113,18 @@ pub trait Hook: Send + Sync + 'static {
 pub struct NoHook;
 
 impl Hook for NoHook {
+    fn is_listening(&self) -> bool {
+        false
+    }
+
     fn on(&self, _: &Event<'_>) {}
 }
 
 impl<H: Hook + ?Sized> Hook for Arc<H> {
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
+    }
+
     fn on(&self, event: &Event<'_>) {
         (**self).on(event);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::cluster::Cluster;
-use super::contain::tell;
+use super::contain::tell_if_listening;
 use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::pool::{Member, Pool};
 use crate::core::{
@@ -88,7 +88,8 @@ where
                     Ok(admitted) => {
                         let attempt = Attempt::new(Arc::clone(endpoint), admitted);
                         if self.settings.is_heard {
-                            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+                            let event = || Event::Picked { endpoint: endpoint.name(), panic };
+                            tell_if_listening(&*self.settings.hook, event);
                         }
                         return Ok(Lease { service: endpoint.service().clone(), attempt });
                     }

@@ -12,6 +12,17 @@ pub(super) fn tell(hook: &dyn Hook, event: &Event<'_>) {
     drop(catch_unwind(AssertUnwindSafe(|| hook.on(event))));
 }
 
+/// Tells `hook` what each request tells, if it is listening, and goes on if it panics.
+#[inline]
+pub(super) fn tell_if_listening<'a>(hook: &dyn Hook, event: impl FnOnce() -> Event<'a>) {
+    let telling = || {
+        if hook.is_listening() {
+            hook.on(&event());
+        }
+    };
+    drop(catch_unwind(AssertUnwindSafe(telling)));
+}
+
 /// Makes one hook of several. A panic in one of them is no reason for the others not to hear.
 pub(super) fn join(mut hooks: Vec<Arc<dyn Hook>>) -> Arc<dyn Hook> {
     match hooks.len() {
@@ -24,6 +35,11 @@ pub(super) fn join(mut hooks: Vec<Arc<dyn Hook>>) -> Arc<dyn Hook> {
 struct Joined(Vec<Arc<dyn Hook>>);
 
 impl Hook for Joined {
+    /// Whether any of them is; one that panics over it counts as if it were.
+    fn is_listening(&self) -> bool {
+        self.0.iter().any(|hook| attempt(|| hook.is_listening()).unwrap_or(true))
+    }
+
     fn on(&self, event: &Event<'_>) {
         self.0.iter().for_each(|hook| tell(&**hook, event));
     }

@@ -8,7 +8,7 @@ use tower_service::Service;
 
 use super::admission::{Lease, Obstacle};
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::contain::{contain, tell, tell_if_listening};
 use super::endpoint::Endpoint;
 use super::operator::OperatorVerb;
 use super::pool::{Member, Pool};
@@ -138,7 +138,8 @@ where
             repeats.time(outcome, elapsed);
         }
         if self.settings.is_heard {
-            tell(&*self.settings.hook, &Event::Ended { endpoint, phase, outcome, elapsed });
+            let event = || Event::Ended { endpoint, phase, outcome, elapsed };
+            tell_if_listening(&*self.settings.hook, event);
         }
     }
 
