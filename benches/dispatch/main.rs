@@ -117,7 +117,8 @@ fn main() -> ExitCode {
             figures.push(line);
         }
     }
-    let misses: Vec<String> = figures.iter().flat_map(bars::misses).collect();
+    let misses: Vec<String> =
+        figures.iter().flat_map(bars::misses).chain(bars::misses_together(&figures)).collect();
     bars::print_gain(&figures);
     for miss in &misses {
         println!("missed: {miss}");
