@@ -22,43 +22,42 @@ pub(crate) struct Lease<S, R, L: LoadTracker> {
 /// Why a request cannot have an endpoint. Apart, so that a lease is all that a pick usually moves.
 pub(crate) type Obstacle = Box<BalancerErrorKind>;
 
+/// Takes what an attempt needs of an endpoint. When somebody else was faster, the error is what excludes it now.
+#[inline]
+fn admit<S, R, L: LoadTracker>(
+    endpoint: &Endpoint<S, R, L>,
+    panic: bool,
+    now: &Now,
+) -> Result<Admitted<L::Ticket>, Exclusions> {
+    let permit = match endpoint.circuit() {
+        None => None,
+        Some(circuit) if panic => Some(circuit.admit_forced(now)),
+        Some(circuit) => match circuit.admit(now) {
+            Ok(permit) => Some(permit),
+            Err(_) => return Err(Exclusion::Circuit.into()),
+        },
+    };
+    let Ok(ticket) = endpoint.load().start(now) else {
+        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+            circuit.settle(permit, Outcome::Cancelled, now);
+        }
+        return Err(Exclusion::Capacity.into());
+    };
+    if !endpoint.picked() {
+        endpoint.give_back(ticket, Outcome::Cancelled, now);
+        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+            circuit.settle(permit, Outcome::Cancelled, now);
+        }
+        return Err(Exclusion::Draining.into());
+    }
+    Ok(Admitted { permit, ticket, started: now.nanos() })
+}
+
 impl<K, B, S, R, L> Cluster<K, B, S, R, L>
 where
     S: Clone,
     L: LoadTracker,
 {
-    /// Takes what an attempt needs of an endpoint. When somebody else was faster, the error is what excludes it now.
-    #[inline]
-    fn admit(
-        &self,
-        endpoint: &Endpoint<S, R, L>,
-        panic: bool,
-        now: &Now,
-    ) -> Result<Admitted<L::Ticket>, Exclusions> {
-        let permit = match endpoint.circuit() {
-            None => None,
-            Some(circuit) if panic => Some(circuit.admit_forced(now)),
-            Some(circuit) => match circuit.admit(now) {
-                Ok(permit) => Some(permit),
-                Err(_) => return Err(Exclusion::Circuit.into()),
-            },
-        };
-        let Ok(ticket) = endpoint.load().start(now) else {
-            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-                circuit.settle(permit, Outcome::Cancelled, now);
-            }
-            return Err(Exclusion::Capacity.into());
-        };
-        if !endpoint.picked() {
-            endpoint.give_back(ticket, Outcome::Cancelled, now);
-            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-                circuit.settle(permit, Outcome::Cancelled, now);
-            }
-            return Err(Exclusion::Draining.into());
-        }
-        Ok(Admitted { permit, ticket, started: now.nanos() })
-    }
-
     /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     pub(super) fn admit_one(
         &self,
@@ -84,7 +83,7 @@ where
             };
             let panic = selection.is_panic();
             let lost = match view.validate(selection).map(Member::endpoint) {
-                Ok(endpoint) => match self.admit(endpoint, panic, &now) {
+                Ok(endpoint) => match admit(endpoint, panic, &now) {
                     Ok(admitted) => {
                         let attempt = Attempt::new(Arc::clone(endpoint), admitted);
                         if self.settings.is_heard {
