@@ -6,7 +6,7 @@
 mod scripted;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -19,8 +19,9 @@ use poise::core::{Attributes, Exclusion, InFlight, Outcome, PeakEwma, Phase, Sta
 use poise::discovery::Directory;
 use poise::health::CircuitConfig;
 use poise::observe::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, MembershipEvent, MetricsObserver, Observer,
-    PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder, RetryEvent, describe_metrics, names,
+    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, MembershipEvent, MetricsObserver,
+    Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder, RetryEvent, describe_metrics,
+    names,
 };
 use poise::tower::{Balancer, BalancerErrorKind, Builder, Event, Hook, NoContext, Retry, RetryBudget};
 use scripted::{Mode, Script, Scripted};
@@ -296,6 +297,65 @@ async fn an_observer_that_panics_changes_nothing_and_is_told_nothing_twice() {
     let closed = 1;
     assert_eq!(panics.0.load(Ordering::Relaxed), 2 * (told + closed), "both heard each event once");
     assert!(calm.trips() > 0 && calm.retries() > 0 && calm.readiness_failures() > 0, "{calm}");
+}
+
+/// Counts what it is told of requests and of memberships, and listens or not.
+#[derive(Default)]
+struct Listener {
+    listens: AtomicBool,
+    panics: bool,
+    requests: AtomicU64,
+    memberships: AtomicU64,
+}
+
+impl Observer for Listener {
+    fn is_listening(&self) -> bool {
+        assert!(!self.panics, "does not know");
+        self.listens.load(Ordering::Relaxed)
+    }
+
+    fn pick(&self, _: &PickEvent<'_>) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn attempt(&self, _: &AttemptEvent<'_>) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn membership(&self, _: &MembershipEvent) {
+        self.memberships.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[::tokio::test(start_paused = true)]
+async fn who_does_not_listen_is_told_of_no_request_and_of_everything_else() {
+    let (members, script) = (members(0..2), Script::new(&[]));
+    let listener = Arc::new(Listener::default());
+    let balancer = balancer(&members, &script).observe(Arc::clone(&listener)).spawn().unwrap();
+    let told = || [&listener.requests, &listener.memberships].map(|count| count.load(Ordering::Relaxed));
+    balancer.send(()).await.unwrap();
+    assert_eq!(told(), [0, 1]);
+    listener.listens.store(true, Ordering::Relaxed);
+    balancer.send(()).await.unwrap();
+    assert_eq!(told(), [2, 1], "a pick and an attempt, from then on");
+}
+
+#[::tokio::test(start_paused = true)]
+async fn an_observer_that_panics_over_whether_it_listens_takes_nothing_from_others_and_nothing_from_requests()
+{
+    let (members, script) = (members(0..2), Script::new(&[]));
+    let (alone, beside) = [(); 2].map(|()| Arc::new(Listener { panics: true, ..Listener::default() })).into();
+    let first = balancer(&members, &script).observe(Arc::clone(&alone)).spawn().unwrap();
+    first.send(()).await.unwrap();
+    assert_eq!(alone.requests.load(Ordering::Relaxed), 2, "who cannot say is told");
+
+    let recorder = Recorder::new();
+    let fanout = Fanout::new().with(Arc::clone(&beside)).with(recorder.clone());
+    let second = balancer(&members, &script).observe(Arc::clone(&beside)).observe(fanout).spawn().unwrap();
+    second.send(()).await.unwrap();
+    assert_eq!(recorder.snapshot().attempts(Phase::Call, Outcome::Success), 1);
+    let reports = [first.report(), second.report()];
+    assert!(reports.iter().flat_map(|report| &report.members).all(|member| member.in_flight == 0));
 }
 
 #[derive(Clone, Default)]

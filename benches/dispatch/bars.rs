@@ -6,8 +6,10 @@ use crate::Figures;
 const OF_TOWER: f64 = 0.5;
 /// What an observer to which nobody listens adds at most, in atomic additions.
 const TRACED: f64 = 1.0;
-/// How far two rows that cost the same may lie apart, of what one costs.
-const NOISE: f64 = 0.03;
+/// What `Balance` costs at most of what Tower's balancer by pending requests costs.
+const BALANCE_OF_TOWER: f64 = 1.0;
+/// At how many endpoints that is checked.
+const BALANCE_SIZES: [usize; 2] = [10, 1_000];
 /// What two threads do at least of what one does with work to do, where the work by itself gains twice as much.
 const GAIN: f64 = 1.6;
 /// What two threads do at least of what a minimum by hand does.
@@ -21,6 +23,16 @@ pub(crate) fn print_gain(figures: &[Figures]) {
     gains.sort_unstable_by(f64::total_cmp);
     let Some(gain) = gains.get(gains.len() / 2) else { return };
     println!("two threads do {gain:.2} times the bare work of one here");
+}
+
+/// What the lines have together: two balancers differ by where their endpoints lie in memory, so that the median of the sizes
+/// tells what an observer costs.
+pub(crate) fn misses_together(figures: &[Figures]) -> Option<String> {
+    let lines = figures.iter().filter(|line| !line.has_work());
+    let mut added: Vec<f64> = lines.map(|line| (line.traced - line.balancer[0]) / line.addition).collect();
+    added.sort_unstable_by(f64::total_cmp);
+    let added = added.get(added.len() / 2).copied().unwrap_or_default();
+    (added > TRACED).then(|| format!("spans that nobody wants cost {added:.1} additions, not {TRACED}"))
 }
 
 pub(crate) fn misses(line: &Figures) -> Vec<String> {
@@ -41,9 +53,13 @@ pub(crate) fn misses(line: &Figures) -> Vec<String> {
     } else {
         let ratio = line.balancer[0] / line.p2c_ewma;
         require(ratio <= OF_TOWER, format!("{ratio:.2} of Tower's p2c by peak EWMA instead of {OF_TOWER}"));
-        let traced = line.traced - line.balancer[0];
-        let most = TRACED * line.addition + NOISE * line.balancer[0];
-        require(traced <= most, format!("spans that nobody wants cost {traced:.1} ns, not {most:.1}"));
+        let recorded = line.recorded / line.p2c_ewma;
+        require(recorded <= OF_TOWER, format!("{recorded:.2} of it with a recorder, not {OF_TOWER}"));
+        let balance = line.balance / line.p2c_pending;
+        require(
+            balance <= BALANCE_OF_TOWER || !BALANCE_SIZES.contains(&line.size),
+            format!("`Balance` {balance:.2} of Tower's p2c, not {BALANCE_OF_TOWER}"),
+        );
         let of_minimum = line.minimum[1] / together;
         require(
             of_minimum >= OF_MINIMUM,

@@ -12,7 +12,8 @@
 //! | `bare` | the service, with nobody in front of it |
 //! | `minimum` | what one would write by hand: `minimum.rs` |
 //! | `balancer` | `Balancer` with its defaults; threads share one |
-//! | `traced` | the same with a `TracingObserver` to which no subscriber listens |
+//! | `recorded`, `traced` | the same with a `Recorder`, and with a `TracingObserver` to which no subscriber listens |
+//! | `balance` | `Balance` with its defaults, for one thread |
 //! | `p2c_pending`, `p2c_ewma` | `tower::balance::p2c::Balance` by pending requests and by `PeakEwma`, for one thread |
 //! | `buffer` | the latter behind a `tower::buffer::Buffer`, which threads share, on Tokio with two workers |
 //!
@@ -50,10 +51,12 @@ pub(crate) struct Figures {
     bare: [f64; 2],
     minimum: [f64; 2],
     balancer: [f64; 2],
+    recorded: f64,
     traced: f64,
     /// One atomic addition.
     addition: f64,
     buffer: [f64; 2],
+    balance: f64,
     p2c_pending: f64,
     p2c_ewma: f64,
     /// Of the balancer, in a thousand requests.
@@ -66,10 +69,23 @@ impl Figures {
         let (balancer, buffer) = (rows::balancer(work, size), rows::buffer(work, size));
         let (traced, addition) = (rows::traced(work, size), rows::addition());
         let (pending, ewma) = (rows::pending_requests(work, size), rows::peak_ewma(work, size));
+        let recorded = rows::recorded(work, size);
+        let balance = rows::balance(work, size);
         let alone =
-            [&bare, &minimum, &balancer, &traced, &addition, &buffer, &pending, &ewma].map(|job| (job, 1));
-        let [bare_1, minimum_1, balancer_1, traced, addition, buffer_1, p2c_pending, p2c_ewma] =
-            interleaved(alone);
+            [&bare, &minimum, &balancer, &recorded, &traced, &addition, &balance, &buffer, &pending, &ewma]
+                .map(|job| (job, 1));
+        let [
+            bare_1,
+            minimum_1,
+            balancer_1,
+            recorded,
+            traced,
+            addition,
+            balance,
+            buffer_1,
+            p2c_pending,
+            p2c_ewma,
+        ] = interleaved(alone);
         let together = [&bare, &minimum, &balancer, &buffer].map(|job| (job, 2));
         let [bare_2, minimum_2, balancer_2, buffer_2] = interleaved(together);
         Self {
@@ -78,9 +94,11 @@ impl Figures {
             bare: [bare_1, bare_2],
             minimum: [minimum_1, minimum_2],
             balancer: [balancer_1, balancer_2],
+            recorded,
             traced,
             addition,
             buffer: [buffer_1, buffer_2],
+            balance,
             p2c_pending,
             p2c_ewma,
             allocations: allocations(ALLOCATOR, &balancer),
@@ -88,22 +106,19 @@ impl Figures {
     }
 }
 
-const HEADER: &str = "work   endpoints threads     bare  minimum balancer   traced p2c_pending p2c_ewma   buffer ratio allocations";
+const HEADER: &str = "work   endpoints threads     bare  minimum balancer recorded   traced  balance p2c_pending p2c_ewma   buffer ratio allocations";
 
 /// Two lines, for one thread and for two.
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { work, size, bare, minimum, balancer, buffer, .. } = self;
+        let Self { work, size, bare, minimum, balancer, buffer, recorded, traced, balance, .. } = self;
         let ratio = balancer[0] / self.p2c_ewma;
         write!(f, "{work:<6} {size:>9} {:>7} {:>8.1} {:>8.1} {:>8.1}", 1, bare[0], minimum[0], balancer[0])?;
-        write!(
-            f,
-            " {:>8.1} {:>11.1} {:>8.1} {:>8.1}",
-            self.traced, self.p2c_pending, self.p2c_ewma, buffer[0]
-        )?;
+        write!(f, " {recorded:>8.1} {traced:>8.1} {balance:>8.1}")?;
+        write!(f, " {:>11.1} {:>8.1} {:>8.1}", self.p2c_pending, self.p2c_ewma, buffer[0])?;
         writeln!(f, " {ratio:>5.2} {:>11}", self.allocations)?;
         write!(f, "{work:<6} {size:>9} {:>7} {:>8.1} {:>8.1} {:>8.1}", 2, bare[1], minimum[1], balancer[1])?;
-        write!(f, " {:>8} {:>11} {:>8} {:>8.1}", "-", "-", "-", buffer[1])
+        write!(f, " {0:>8} {0:>8} {0:>8} {0:>11} {0:>8} {1:>8.1}", "-", buffer[1])
     }
 }
 
@@ -117,7 +132,8 @@ fn main() -> ExitCode {
             figures.push(line);
         }
     }
-    let misses: Vec<String> = figures.iter().flat_map(bars::misses).collect();
+    let misses: Vec<String> =
+        figures.iter().flat_map(bars::misses).chain(bars::misses_together(&figures)).collect();
     bars::print_gain(&figures);
     for miss in &misses {
         println!("missed: {miss}");

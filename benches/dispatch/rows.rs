@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use poise::core::policy::PowerOfTwoChoices;
-use poise::core::{Backend, PeakEwma as ExpectedLatency};
+use poise::core::{self, Backend};
 use poise::discovery::{Change, Directory};
-use poise::observe::TracingObserver;
+use poise::observe::{Recorder, TracingObserver};
 use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, Builder, NoContext};
+use poise::tower::{Balancer, Builder, Endpoint, NoContext};
 use tokio::runtime::{self, Runtime};
 use tower::ServiceExt;
 use tower::balance::p2c::Balance;
@@ -22,6 +22,9 @@ use tower_service::Service;
 use crate::minimum::Minimum;
 use crate::sampling::Job;
 use crate::work::{Work, request};
+
+/// The settings of a balancer with its defaults.
+type Settings = Builder<usize, Backend<usize>, Work, u64, core::PeakEwma, PowerOfTwoChoices, NoContext>;
 
 /// How many requests a buffer holds.
 const BUFFERED: usize = 1_024;
@@ -56,24 +59,32 @@ pub(crate) fn addition() -> Job {
 
 /// Ours with its defaults; all threads share one.
 pub(crate) fn balancer(work: &Work, size: usize) -> Job {
-    ours(work, size, |builder| builder)
+    shared(work, size, |builder| builder)
 }
 
-/// Ours with an observer that makes spans and events, which no subscriber wants.
+pub(crate) fn recorded(work: &Work, size: usize) -> Job {
+    shared(work, size, |builder| builder.observe(Recorder::new()))
+}
+
 pub(crate) fn traced(work: &Work, size: usize) -> Job {
-    ours(work, size, |builder| builder.observe(TracingObserver::new()))
+    shared(work, size, |builder| builder.observe(TracingObserver::new()))
 }
 
-type Ours = Builder<usize, Backend<usize>, Work, u64, ExpectedLatency, PowerOfTwoChoices, NoContext>;
+/// For one owner, with its defaults.
+pub(crate) fn balance(work: &Work, size: usize) -> Job {
+    let endpoints = (0..size).map(|place| Endpoint::new(Backend::new(place), work.clone()));
+    alone(poise::tower::Balance::new(PowerOfTwoChoices::new(), endpoints))
+}
 
-fn ours(work: &Work, size: usize, with: impl FnOnce(Ours) -> Ours) -> Job {
+fn shared(work: &Work, size: usize, settings: impl FnOnce(Settings) -> Settings) -> Job {
     let mut directory = Directory::new();
     directory
         .apply((0..size).map(|place| Change::upsert(place, Backend::new(place))))
         .expect("there are no duplicates");
     let service = work.clone();
-    let builder = Balancer::builder().discover(directory.reader(), move |_, _| service.clone());
-    let built = with(builder).timer(TokioTimer).build().expect("there is a timer");
+    let builder =
+        Balancer::builder().discover(directory.reader(), move |_, _| service.clone()).timer(TokioTimer);
+    let built = settings(builder).build().expect("there is a timer");
     // Without a driver nobody would be told of what fails, and nothing does.
     let (balancer, driver) = built;
     let driver = Mutex::new(driver);

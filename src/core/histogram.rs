@@ -21,6 +21,7 @@ impl Histogram {
         Self { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
     }
 
+    #[inline]
     pub(crate) fn record(&self, duration: Duration) {
         // In the one order of all, so that whoever counts what has ended and finds too little is told of the rest.
         self.buckets[bucket_of(duration)].fetch_add(1, Ordering::SeqCst);
@@ -46,6 +47,7 @@ pub(crate) fn quantile(counts: &[u64], part: f64) -> Option<Duration> {
     bucket.map(upper_bound)
 }
 
+#[inline]
 fn bucket_of(duration: Duration) -> usize {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros < SUB_BUCKETS as u64 {

@@ -42,12 +42,14 @@ impl Now {
 
     /// Returns the instant; the first call of a lazy one reads the clock.
     #[must_use]
+    #[inline]
     pub fn instant(&self) -> Instant {
         self.instant.get().unwrap_or_else(|| self.read())
     }
 
     /// Returns how long ago `earlier` was, zero when it lies ahead.
     #[must_use]
+    #[inline]
     pub fn since(&self, earlier: Instant) -> Duration {
         self.instant().saturating_duration_since(earlier)
     }
@@ -65,6 +67,14 @@ impl Now {
     #[inline]
     pub(crate) fn nanos(&self) -> u64 {
         self.nanos.get().unwrap_or_else(|| self.count_nanos())
+    }
+
+    /// Returns how long ago an instant was of which these are the [`nanos`](Self::nanos), zero when it lies ahead.
+    #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "the sign is what is asked for")]
+    #[inline]
+    #[allow(dead_code, reason = "for whoever dispatches")]
+    pub(crate) fn since_nanos(&self, earlier: u64) -> Duration {
+        Duration::from_nanos((self.nanos().wrapping_sub(earlier) as i64).max(0) as u64)
     }
 
     fn count_nanos(&self) -> u64 {

@@ -40,6 +40,9 @@ pub trait Observer: Send + Sync {
 
     /// Tells whether anybody would hear of an attempt that starts now. Otherwise a balancer tells neither that it was picked
     /// nor how it ends.
+    ///
+    /// Unless it is implemented, somebody does. It is asked at each pick, so it must be cheap; an observer that is one of
+    /// several may be told all the same.
     fn is_listening(&self) -> bool {
         true
     }
@@ -117,7 +120,11 @@ pub trait Observer: Send + Sync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noop;
 
-impl Observer for Noop {}
+impl Observer for Noop {
+    fn is_listening(&self) -> bool {
+        false
+    }
+}
 
 macro_rules! delegate_observer {
     ($($pointer:ty),+) => {$(

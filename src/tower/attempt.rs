@@ -21,34 +21,39 @@ pub(crate) trait Settle {
 pub(crate) struct Attempt<E: Settle> {
     endpoint: E,
     ticket: E::Ticket,
-    phase: Phase,
-    ended: bool,
+    course: Course,
     surroundings: Surroundings,
+}
+
+/// How far an attempt has come.
+///
+/// It is as wide as a word, so that an attempt that moves right after it was made is read as it was written; otherwise the
+/// processor waits for that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Course {
+    Readiness,
+    Call,
+    Ended,
 }
 
 #[allow(dead_code, reason = "each dispatcher uses its own part")]
 impl<E: Settle> Attempt<E> {
     /// Takes over what was just issued.
     pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
-        Self {
-            endpoint,
-            ticket,
-            phase: Phase::Readiness,
-            ended: false,
-            surroundings: Surroundings::default(),
-        }
+        Self { endpoint, ticket, course: Course::Readiness, surroundings: Surroundings::default() }
     }
 
     /// Says that somebody was told that it started.
     pub(crate) fn follow(&mut self) {
-        self.surroundings.is_followed = true;
+        self.surroundings.follow();
     }
 
     /// Surrounds what the attempt runs from here on, if it is followed and the first time that this is called.
     #[inline]
     pub(crate) fn surround(&mut self, scope: impl FnOnce(&E) -> Option<Box<dyn AttemptScope>>) {
-        if self.surroundings.is_followed && !self.surroundings.is_known {
-            self.surroundings.is_known = true;
+        if self.surroundings.following == Following::Followed {
+            self.surroundings.following = Following::Surrounded;
             self.surroundings.scope = scope(&self.endpoint).map(|scope| Box::new(Scope(scope)));
         }
     }
@@ -64,47 +69,39 @@ impl<E: Settle> Attempt<E> {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.phase
+        if self.course == Course::Readiness { Phase::Readiness } else { Phase::Call }
     }
 
     /// Says that the service has the request, which was handed to others so many times before.
     pub(crate) fn called(&mut self, resends: u32) {
-        self.phase = Phase::Call;
+        self.course = Course::Call;
         if let Some(scope) = &self.surroundings.scope {
             scope.0.called(resends);
         }
     }
 
-    /// Ends the attempt.
-    pub(crate) fn end(mut self, outcome: Outcome) {
-        self.settle(outcome);
-    }
-
-    /// Ends the attempt as failed; dropping it afterwards does nothing.
-    pub(crate) fn charge(&mut self) {
-        self.settle(Outcome::Failure);
+    /// Ends the attempt; dropping it afterwards does nothing.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        let phase = self.phase();
+        if std::mem::replace(&mut self.course, Course::Ended) != Course::Ended {
+            let is_followed = self.surroundings.is_followed();
+            self.run(|| self.endpoint.settle(self.ticket, phase, outcome, is_followed));
+        }
     }
 
     /// Leaves what the attempt holds to whoever sees to its end instead.
-    pub(crate) fn hand_over(mut self) -> (E, E::Ticket, Surroundings)
+    pub(crate) fn hand_over(&mut self) -> (E, E::Ticket, Surroundings)
     where
         E: Clone,
     {
-        self.ended = true;
+        self.course = Course::Ended;
         (self.endpoint.clone(), self.ticket, std::mem::take(&mut self.surroundings))
-    }
-
-    fn settle(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.ended, true) {
-            let is_followed = self.surroundings.is_followed;
-            self.run(|| self.endpoint.settle(self.ticket, self.phase, outcome, is_followed));
-        }
     }
 }
 
 impl<E: Settle> Drop for Attempt<E> {
     fn drop(&mut self) {
-        self.settle(Outcome::Cancelled);
+        self.end(Outcome::Cancelled);
     }
 }
 
@@ -112,7 +109,7 @@ impl<E: Settle + fmt::Debug> fmt::Debug for Attempt<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt")
             .field("endpoint", &self.endpoint)
-            .field("phase", &self.phase)
+            .field("phase", &self.phase())
             .finish_non_exhaustive()
     }
 }
@@ -121,13 +118,34 @@ impl<E: Settle + fmt::Debug> fmt::Debug for Attempt<E> {
 #[derive(Default)]
 pub(crate) struct Surroundings {
     scope: Option<Box<Scope>>,
-    is_known: bool,
-    pub(crate) is_followed: bool,
+    following: Following,
+}
+
+/// Whether somebody was told of the start of an attempt, and asked what is to surround it; as wide as [`Course`], and for the
+/// same reason.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u64)]
+enum Following {
+    #[default]
+    Unfollowed,
+    Followed,
+    Surrounded,
 }
 
 struct Scope(Box<dyn AttemptScope>);
 
 impl Surroundings {
+    fn follow(&mut self) {
+        if self.following == Following::Unfollowed {
+            self.following = Following::Followed;
+        }
+    }
+
+    /// Tells whether somebody was told that the attempt started.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.following != Following::Unfollowed
+    }
+
     /// Runs code of the attempt.
     #[inline]
     pub(crate) fn run<T>(&self, code: impl FnOnce() -> T) -> T {

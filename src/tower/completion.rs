@@ -79,10 +79,10 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
 
 impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
-    pub(crate) fn new(attempt: Attempt<S, R, L>, outcome: Outcome) -> Self {
+    pub(crate) fn new(attempt: &mut Attempt<S, R, L>, outcome: Outcome) -> Self {
         let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
         let now = Now::at(endpoint.now());
-        let latency = now.since(started);
+        let latency = now.since_nanos(started);
         endpoint.respond(ticket, outcome, &now);
         let permit = permit.filter(|permit| {
             let decided = permit.is_probe();
@@ -107,7 +107,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
                 outcome,
                 self.latency,
                 &now,
-                self.surroundings.is_followed,
+                self.surroundings.is_followed(),
             );
         });
     }

@@ -12,8 +12,10 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// Reports that a request got no response, and why.
 ///
 /// [`source`](Error::source) is the error of the endpoint, when there was one.
-#[derive(Debug)]
-pub struct BalancerError {
+pub struct BalancerError(Box<Parts>);
+
+/// Apart, so that a response is all that a request usually moves.
+struct Parts {
     kind: BalancerErrorKind,
     phase: Option<Phase>,
     attempts: u32,
@@ -24,68 +26,87 @@ pub struct BalancerError {
 
 impl BalancerError {
     pub(crate) fn new(kind: BalancerErrorKind, attempts: u32) -> Self {
-        Self { kind, phase: None, attempts, handed: false, endpoint: None, source: None }
+        let (phase, endpoint, source) = (None, None, None);
+        Self(Box::new(Parts { kind, phase, attempts, handed: false, endpoint, source }))
     }
 
-    pub(crate) fn at(self, endpoint: Arc<str>, phase: Phase) -> Self {
-        Self { endpoint: Some(endpoint), phase: Some(phase), ..self }
+    pub(crate) fn at(mut self, endpoint: Arc<str>, phase: Phase) -> Self {
+        self.0.endpoint = Some(endpoint);
+        self.0.phase = Some(phase);
+        self
     }
 
-    pub(crate) fn caused_by(self, source: BoxError) -> Self {
-        Self { source: Some(source), ..self }
+    pub(crate) fn caused_by(mut self, source: BoxError) -> Self {
+        self.0.source = Some(source);
+        self
     }
 
     /// Says whether a service has had the request, in this attempt or in one before.
-    pub(crate) fn after_handing(self, handed: bool) -> Self {
-        Self { handed, ..self }
+    pub(crate) fn after_handing(mut self, handed: bool) -> Self {
+        self.0.handed = handed;
+        self
     }
 
     /// Returns the kind of obstacle.
     #[must_use]
     pub fn kind(&self) -> &BalancerErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// Returns how far the last attempt had come, when there was one.
     #[must_use]
     pub fn phase(&self) -> Option<Phase> {
-        self.phase
+        self.0.phase
     }
 
     /// Returns how many attempts were made, those included whose endpoint did not become ready.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.attempts
+        self.0.attempts
     }
 
     /// Returns the name of the endpoint of the last attempt, when there was one.
     #[must_use]
     pub fn endpoint(&self) -> Option<&str> {
-        self.endpoint.as_deref()
+        self.0.endpoint.as_deref()
     }
 
     /// Returns the error of the endpoint by value, when there was one.
     #[must_use]
     pub fn into_source(self) -> Option<BoxError> {
-        self.source
+        self.0.source
     }
 
     /// Tells whether the request was certainly not handed to an endpoint, so that trying it again is safe whatever it does.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         let is_lasting = matches!(
-            self.kind,
+            self.0.kind,
             BalancerErrorKind::Closed | BalancerErrorKind::Policy(_) | BalancerErrorKind::InvalidSelection(_)
         );
-        !self.handed && !is_lasting
+        !self.0.handed && !is_lasting
+    }
+}
+
+impl fmt::Debug for BalancerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { kind, phase, attempts, handed, endpoint, source } = &*self.0;
+        f.debug_struct("BalancerError")
+            .field("kind", kind)
+            .field("phase", phase)
+            .field("attempts", attempts)
+            .field("handed", handed)
+            .field("endpoint", endpoint)
+            .field("source", source)
+            .finish()
     }
 }
 
 impl fmt::Display for BalancerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        if let (Some(endpoint), Some(phase)) = (&self.endpoint, self.phase) {
-            write!(f, " (endpoint {endpoint}, {phase}, attempt {})", self.attempts)?;
+        self.0.kind.fmt(f)?;
+        if let (Some(endpoint), Some(phase)) = (&self.0.endpoint, self.0.phase) {
+            write!(f, " (endpoint {endpoint}, {phase}, attempt {})", self.0.attempts)?;
         }
         Ok(())
     }
@@ -93,7 +114,7 @@ impl fmt::Display for BalancerError {
 
 impl Error for BalancerError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }
 

@@ -149,6 +149,9 @@ pub trait Hook: Send + Sync + 'static {
 
     /// Tells whether anybody would hear of an attempt that starts now. Otherwise neither its [`Picked`](Event::Picked) nor its
     /// [`Ended`](Event::Ended) is told: a hook that passes on what it hears costs next to nothing while nobody is there.
+    ///
+    /// Unless it is implemented, somebody is. It is asked at each pick, so it must be cheap; a hook that is one of several may be
+    /// told all the same.
     fn is_listening(&self) -> bool {
         true
     }
@@ -167,6 +170,10 @@ pub trait Hook: Send + Sync + 'static {
 pub struct NoHook;
 
 impl Hook for NoHook {
+    fn is_listening(&self) -> bool {
+        false
+    }
+
     fn on(&self, _: &Event<'_>) {}
 }
 

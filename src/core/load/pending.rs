@@ -26,14 +26,17 @@ impl Pending {
         self.count.load(Ordering::Relaxed)
     }
 
+    #[inline]
     pub(crate) fn limit(&self) -> Option<u32> {
         self.limit.map(NonZeroU32::get)
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.limit().is_some_and(|limit| self.count() >= u64::from(limit))
     }
 
+    #[inline]
     pub(crate) fn admit(&self) -> Result<(), AtCapacity> {
         let Some(limit) = self.limit() else {
             self.count.fetch_add(1, Ordering::Relaxed);
@@ -53,6 +56,7 @@ impl Pending {
     }
 
     /// Gives one place back. A caller that breaks the contract and gives back too much gets zero, not a wrapped count.
+    #[inline]
     pub(crate) fn leave(&self) {
         let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
     }

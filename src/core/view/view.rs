@@ -258,6 +258,7 @@ impl<'a, C> View<'a, C> {
 impl<'a, C: Candidate> View<'a, C> {
     /// Returns every reason not to choose the candidate at `position`.
     #[must_use]
+    #[inline]
     pub fn exclusions(&self, position: usize) -> Exclusions {
         let in_scope = self.scope.is_none_or(|positions| holds(positions, position));
         match self.candidates.get(position) {
@@ -304,6 +305,7 @@ impl<'a, C: Candidate> View<'a, C> {
     ///
     /// [`InvalidSelection`] when there is no such candidate, or when it is excluded under this view. A selection that was
     /// made in panic mode is not refused for the verdicts of health.
+    #[inline]
     pub fn validate(&self, selection: Selection) -> Result<&'a C, InvalidSelection> {
         let index = selection.index();
         let Some(candidate) = self.candidates.get(index) else {

@@ -99,6 +99,7 @@ impl PassiveHealth {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
     pub fn admit(&self, now: &Now) -> Result<CircuitTicket, CircuitRejection> {
         let word = self.word.load();
         match word.kind() {
@@ -116,6 +117,7 @@ impl PassiveHealth {
     }
 
     /// Ends the attempt of a ticket and says what that did.
+    #[inline]
     pub fn settle(&self, ticket: CircuitTicket, outcome: Outcome, now: &Now) -> Completion {
         match ticket.role {
             Role::Regular => self.count(ticket.epoch(), outcome, now),

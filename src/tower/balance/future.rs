@@ -77,7 +77,7 @@ where
                     return Poll::Pending;
                 };
                 state.set(State::Done);
-                if let Some(attempt) = taken {
+                if let Some(mut attempt) = taken {
                     attempt.end(Outcome::of(answer.as_ref()));
                 }
                 return Poll::Ready(answer.map_err(BalanceError::Endpoint));

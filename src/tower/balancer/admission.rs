@@ -8,7 +8,8 @@ use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::panic::PanicPolicy;
 use super::pool::{Member, Pool};
 use crate::core::{
-    Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome, PickError, View,
+    Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome,
+    PickError, Selection, View,
 };
 use crate::sync::lock;
 use crate::tower::{BalancerErrorKind, Event};
@@ -19,11 +20,38 @@ pub(crate) struct Lease<S, R, L: LoadTracker> {
     pub(super) service: S,
 }
 
-/// What became of one selection.
-enum Admission<S, R, L: LoadTracker> {
-    Admitted(Lease<S, R, L>),
-    /// Somebody else was faster, and this excludes the member now.
-    Lost(Exclusions),
+/// Why a request cannot have an endpoint. Apart, so that a lease is all that a pick usually moves.
+pub(crate) type Obstacle = Box<BalancerErrorKind>;
+
+/// Takes what an attempt needs of an endpoint. When somebody else was faster, the error is what excludes it now.
+#[inline]
+fn admit<S, R, L: LoadTracker>(
+    endpoint: &Endpoint<S, R, L>,
+    panic: bool,
+    now: &Now,
+) -> Result<Admitted<L::Ticket>, Exclusions> {
+    let permit = match endpoint.circuit() {
+        None => None,
+        Some(circuit) if panic => Some(circuit.admit_forced(now)),
+        Some(circuit) => match circuit.admit(now) {
+            Ok(permit) => Some(permit),
+            Err(_) => return Err(Exclusion::Circuit.into()),
+        },
+    };
+    let Ok(ticket) = endpoint.load().start(now) else {
+        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+            circuit.settle(permit, Outcome::Cancelled, now);
+        }
+        return Err(Exclusion::Capacity.into());
+    };
+    if !endpoint.picked() {
+        endpoint.give_back(ticket, Outcome::Cancelled, now);
+        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+            circuit.settle(permit, Outcome::Cancelled, now);
+        }
+        return Err(Exclusion::Draining.into());
+    }
+    Ok(Admitted { permit, ticket, started: now.nanos() })
 }
 
 impl<K, B, S, R, L> Cluster<K, B, S, R, L>
@@ -31,48 +59,20 @@ where
     S: Clone,
     L: LoadTracker,
 {
-    fn admit(&self, member: &Member<K, B, S, R, L>, panic: bool, now: &Now) -> Admission<S, R, L> {
-        let endpoint = member.endpoint();
-        let permit = match endpoint.circuit() {
-            None => None,
-            Some(circuit) if panic => Some(circuit.admit_forced(now)),
-            Some(circuit) => match circuit.admit(now) {
-                Ok(permit) => Some(permit),
-                Err(_) => return Admission::Lost(Exclusion::Circuit.into()),
-            },
-        };
-        let Ok(ticket) = endpoint.load().start(now) else {
-            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-                circuit.settle(permit, Outcome::Cancelled, now);
-            }
-            return Admission::Lost(Exclusion::Capacity.into());
-        };
-        if !endpoint.picked() {
-            endpoint.give_back(ticket, Outcome::Cancelled, now);
-            if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-                circuit.settle(permit, Outcome::Cancelled, now);
-            }
-            return Admission::Lost(Exclusion::Draining.into());
-        }
-        let admitted = Admitted { permit, ticket, started: now.instant() };
-        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
-        if self.settings.is_followed() {
-            attempt.follow();
-            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
-        }
-        Admission::Admitted(Lease { service: endpoint.service().clone(), attempt })
-    }
-
     /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     pub(super) fn admit_one(
         &self,
         request: &R,
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
-    ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
+    ) -> Result<Lease<S, R, L>, Obstacle> {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load();
-        let mut attempted = pool.positions_of(tried, avoided);
+        let mut attempted = if tried.is_empty() && avoided.is_empty() {
+            Attempted::new()
+        } else {
+            pool.positions_of(tried, avoided)
+        };
         let mut places_lost = false;
         // Each round avoids one member more than the one before, so there are at most as many as there are members.
         loop {
@@ -80,17 +80,25 @@ where
             let view = match self.panic() {
                 None => view,
                 Some(PanicPolicy::Route) => view.in_panic(),
-                Some(PanicPolicy::FailFast) => return Err(self.rejection(&pool, &view, &now)),
+                Some(PanicPolicy::FailFast) => return Err(Box::new(self.rejection(&pool, &view, &now))),
             };
-            let selection = self
-                .settings
-                .picker
-                .pick(&view, request)
-                .map_err(|error| self.obstacle(&pool, error, places_lost, &now))?;
-            let lost = match view.validate(selection) {
-                Ok(member) => match self.admit(member, selection.is_panic(), &now) {
-                    Admission::Admitted(lease) => return Ok(lease),
-                    Admission::Lost(exclusions) => exclusions,
+            let selection = match &self.settings.picker.pick(&view, request) {
+                // Word by word: it was written so just now, and is not ready to be read in other portions.
+                Ok(selection) => Selection::new(selection.index()).in_panic(selection.is_panic()),
+                Err(error) => return Err(Box::new(self.obstacle(&pool, *error, places_lost, &now))),
+            };
+            let panic = selection.is_panic();
+            let lost = match view.validate(selection).map(Member::endpoint) {
+                Ok(endpoint) => match admit(endpoint, panic, &now) {
+                    Ok(admitted) => {
+                        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
+                        if self.settings.is_followed() {
+                            attempt.follow();
+                            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+                        }
+                        return Ok(Lease { service: endpoint.service().clone(), attempt });
+                    }
+                    Err(exclusions) => exclusions,
                 },
                 // That may have come about after the policy had looked: no fault of the policy.
                 Err(InvalidSelection::Excluded { exclusions, .. })
@@ -100,7 +108,7 @@ where
                 {
                     exclusions
                 }
-                Err(error) => return Err(BalancerErrorKind::InvalidSelection(error)),
+                Err(error) => return Err(Box::new(BalancerErrorKind::InvalidSelection(error))),
             };
             places_lost |= lost.contains(Exclusion::Capacity);
             attempted.insert(selection.index());
@@ -124,6 +132,7 @@ where
     /// Says why nobody can be picked.
     ///
     /// Places are lost when others were faster; by now they may be free again.
+    #[cold]
     fn obstacle(
         &self,
         pool: &Pool<K, B, S, R, L>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tower_service::Service;
 
-use super::admission::Lease;
+use super::admission::{Lease, Obstacle};
 use super::cluster::Cluster;
 use super::contain::{contain, scope, tell};
 use super::endpoint::Endpoint;
@@ -39,7 +39,7 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
         request: &R,
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
-    ) -> Result<Lease<S, R, L>, BalancerErrorKind>;
+    ) -> Result<Lease<S, R, L>, Obstacle>;
 
     /// Counts a request, which earns a part of a repeat, and copies it if it may be made again. Tells whether it is to be
     /// hedged.
@@ -138,7 +138,7 @@ where
         request: &R,
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
-    ) -> Result<Lease<S, R, L>, BalancerErrorKind> {
+    ) -> Result<Lease<S, R, L>, Obstacle> {
         self.admit_one(request, tried, avoided)
     }
 

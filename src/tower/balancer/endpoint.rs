@@ -23,38 +23,43 @@ pub(crate) type Attempt<S, R, L> = attempt::Attempt<Arc<Endpoint<S, R, L>>>;
 pub(crate) struct Admitted<T> {
     pub(crate) permit: Option<CircuitTicket>,
     pub(crate) ticket: T,
-    pub(crate) started: Instant,
+    /// When it began, as [`Now::nanos`].
+    pub(crate) started: u64,
 }
 
 /// Joins everything that belongs to one allocation of a backend.
+///
+/// What each request reads comes first and lies together: with many endpoints it is in no cache, and costs by the line.
+#[repr(C)]
 pub(crate) struct Endpoint<S, R, L: LoadTracker> {
-    /// Also the name in `standing`; here it is where requests read it.
-    name: Arc<str>,
-    service: S,
     load: L,
-    signals: Signals,
     /// What an operator says: a copy of what stands in `standing`, which all generations share.
     mark: SharedMark,
     /// Whether the membership has it drain.
     drains: AtomicBool,
-    standing: Arc<Standing>,
-    /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
-    home: Arc<dyn Dispatch<S, R, L>>,
+    retired: AtomicBool,
     /// Where it stood in the pool when it was last placed: a hint.
     position: AtomicU32,
-    retired: AtomicBool,
-    since: Mutex<(Exclusions, Instant)>,
+    /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
+    home: Arc<dyn Dispatch<S, R, L>>,
     statistics: Statistics,
+    signals: Signals,
+    service: S,
+    /// Also the name in `standing`; here it is where requests read it.
+    name: Arc<str>,
+    standing: Arc<Standing>,
+    since: Mutex<(Exclusions, Instant)>,
 }
 
 /// What has happened at an endpoint so far.
+#[repr(C)]
 pub(super) struct Statistics {
     pub(super) picks: AtomicU64,
+    /// How long answers took, good and bad ones.
+    pub(super) latency: Histogram,
     pub(super) failures: AtomicU64,
     pub(super) overloads: AtomicU64,
     pub(super) cancelled: AtomicU64,
-    /// How long answers took, good and bad ones.
-    pub(super) latency: Histogram,
 }
 
 impl Statistics {
@@ -104,18 +109,18 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         now: &Now,
     ) -> Self {
         Self {
-            name: Arc::clone(standing.name()),
-            service,
             load,
-            signals,
             mark: SharedMark::new(Mark::NONE),
             drains: AtomicBool::new(false),
-            standing,
-            home,
-            position: AtomicU32::new(0),
             retired: AtomicBool::new(false),
-            since: Mutex::new((Exclusions::NONE, now.instant())),
+            position: AtomicU32::new(0),
+            home,
             statistics: Statistics::new(),
+            signals,
+            service,
+            name: Arc::clone(standing.name()),
+            standing,
+            since: Mutex::new((Exclusions::NONE, now.instant())),
         }
     }
 
@@ -327,7 +332,8 @@ impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
         let now = Now::at(self.now());
         self.give_back(admitted.ticket, outcome, &now);
-        self.ended(admitted.permit, phase, outcome, now.since(admitted.started), &now, is_followed);
+        let elapsed = now.since_nanos(admitted.started);
+        self.ended(admitted.permit, phase, outcome, elapsed, &now, is_followed);
     }
 }
 

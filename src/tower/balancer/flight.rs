@@ -18,8 +18,12 @@ use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Phase, TimedOut};
 /// Makes an endpoint ready, calls it, and sees how it ends.
 #[pin_project]
 pub(super) struct Flight<S: Service<R>, R, L: LoadTracker> {
+    /// Dropped before the attempt: whoever gets its place finds that the service has let go of the request.
     #[pin]
     stage: Stage<S, R, L>,
+    /// It stays in its place from stage to stage, as moving it costs more than some stages. None when it has landed: then
+    /// nothing of the endpoint is held.
+    attempt: Option<Attempt<S, R, L>>,
     limit: Limit,
 }
 
@@ -30,7 +34,6 @@ enum Stage<S: Service<R>, R, L: LoadTracker> {
         request: R,
     },
     Calling {
-        attempt: Attempt<S, R, L>,
         #[pin]
         response: S::Future,
     },
@@ -43,7 +46,8 @@ pub(super) enum Landing<S: Service<R>, R, L: LoadTracker> {
     Answered(Answer<S, R, L>),
     /// An error that is no fault of the endpoint: the last word.
     Refused(BalancerError),
-    Lost(Loss<S, R, L>),
+    /// Apart, as most attempts are answered.
+    Lost(Box<Loss<S, R, L>>),
 }
 
 /// The answer of an endpoint.
@@ -76,24 +80,30 @@ where
     L: LoadTracker,
 {
     pub(super) fn new(lease: Lease<S, R, L>, request: R) -> Self {
-        Self { stage: Stage::Readying { readying: Readying::new(lease), request }, limit: Limit::Due }
+        let Lease { attempt, service } = lease;
+        Self {
+            attempt: Some(attempt),
+            stage: Stage::Readying { readying: Readying::new(service), request },
+            limit: Limit::Due,
+        }
     }
 
     /// Returns the attempt whose service has the request.
     pub(super) fn called(&self) -> Option<&Attempt<S, R, L>> {
-        match &self.stage {
-            Stage::Calling { attempt, .. } => Some(attempt),
+        match self.stage {
+            Stage::Calling { .. } => self.attempt.as_ref(),
             _ => None,
         }
     }
 
     pub(super) fn has_landed(&self) -> bool {
-        matches!(self.stage, Stage::Landed)
+        self.attempt.is_none()
     }
 
     /// # Panics
     ///
     /// When it has landed.
+    #[inline]
     pub(super) fn poll(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -108,27 +118,31 @@ where
     }
 
     /// Calls the service as soon as it is ready; answers with what the attempt has come to instead.
+    #[inline]
     fn poll_ready(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         progress: &mut Progress<S, R, L>,
     ) -> Poll<Option<Landing<S, R, L>>> {
         let mut this = self.project();
-        let Current::Readying { readying, request } = this.stage.as_mut().project() else {
+        let (Some(attempt), Current::Readying { readying, request }) =
+            (this.attempt.as_mut(), this.stage.as_mut().project())
+        else {
             return Poll::Ready(None);
         };
-        let ready = readying.poll_ready(cx, request, progress);
+        let ready = readying.poll_ready(attempt, cx, request, progress);
         if readying.take_restart() {
             *this.limit = Limit::Due;
         }
         let is_late = match ready {
             Poll::Ready(Err(unready)) => {
                 this.stage.set(Stage::Landed);
+                *this.attempt = None;
                 return Poll::Ready(Some(not_ready(unready, progress.made)));
             }
             Poll::Ready(Ok(())) => false,
             Poll::Pending => {
-                ready!(this.limit.poll(|| readying.home().attempt_limit(), cx));
+                ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
                 true
             }
         };
@@ -136,36 +150,43 @@ where
         let Taken::Readying { readying, request } = this.stage.as_mut().project_replace(Stage::Landed) else {
             return Poll::Ready(None);
         };
+        // Whoever was waited for beside it is cancelled here.
+        let mut service = readying.into_service();
+        let landed = Landed(this.attempt);
+        let Some(attempt) = landed.0 else { return Poll::Ready(None) };
         if is_late {
-            return Poll::Ready(Some(too_late(readying.into_first(), Some(request), progress.made)));
+            drop(service);
+            return Poll::Ready(Some(too_late(attempt, Some(request), progress.made)));
         }
         progress.handed = true;
-        let Lease { mut attempt, mut service } = readying.into_ready();
         attempt.called(progress.sent - 1);
-        let response = attempt.run(|| service.call(request));
-        this.stage.set(Stage::Calling { response, attempt });
+        this.stage.set(Stage::Calling { response: attempt.run(|| service.call(request)) });
+        std::mem::forget(landed);
         Poll::Ready(None)
     }
 
+    #[inline]
     fn poll_response(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         progress: &Progress<S, R, L>,
     ) -> Poll<Landing<S, R, L>> {
         let mut this = self.project();
-        let answer = match this.stage.as_mut().project() {
-            Current::Calling { response, attempt } => match attempt.run(|| response.poll(cx)) {
-                Poll::Ready(answer) => Some(answer),
-                Poll::Pending => {
-                    ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
-                    None
-                }
-            },
-            _ => landed_before(),
-        };
-        let Taken::Calling { attempt, .. } = this.stage.project_replace(Stage::Landed) else {
+        let (Some(attempt), Current::Calling { response }) =
+            (this.attempt.as_mut(), this.stage.as_mut().project())
+        else {
             landed_before()
         };
+        let answer = match attempt.run(|| response.poll(cx)) {
+            Poll::Ready(answer) => Some(answer),
+            Poll::Pending => {
+                ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+                None
+            }
+        };
+        this.stage.set(Stage::Landed);
+        let landed = Landed(this.attempt);
+        let Some(attempt) = landed.0 else { landed_before() };
         Poll::Ready(match answer {
             Some(answer) => conclude(attempt, answer, progress),
             None => too_late(attempt, None, progress.made),
@@ -173,9 +194,19 @@ where
     }
 }
 
+/// Lets go of an attempt on the way out, also when user code panics there: it has ended or is cancelled.
+struct Landed<'a, S, R, L: LoadTracker>(&'a mut Option<Attempt<S, R, L>>);
+
+impl<S, R, L: LoadTracker> Drop for Landed<'_, S, R, L> {
+    fn drop(&mut self) {
+        *self.0 = None;
+    }
+}
+
 /// Classifies an answer, and ends the attempt unless it is to last until the response ends.
+#[inline]
 fn conclude<S, R, L>(
-    attempt: Attempt<S, R, L>,
+    attempt: &mut Attempt<S, R, L>,
     answer: Result<S::Response, S::Error>,
     progress: &Progress<S, R, L>,
 ) -> Landing<S, R, L>
@@ -184,7 +215,7 @@ where
     L: LoadTracker,
 {
     let outcome = attempt.endpoint().home().classify(answer.as_ref());
-    let failure = match answer {
+    match answer {
         Ok(response) if !outcome.is_error() => {
             let open = if progress.keeps_open {
                 Some(Box::new(Answered::new(attempt, outcome)))
@@ -192,10 +223,24 @@ where
                 attempt.end(outcome);
                 None
             };
-            return Landing::Answered(Answer { response, open });
+            Landing::Answered(Answer { response, open })
         }
-        failure => failure,
-    };
+        failure => lose(attempt, failure, outcome, progress),
+    }
+}
+
+/// Ends an attempt that failed.
+#[cold]
+fn lose<S, R, L>(
+    attempt: &mut Attempt<S, R, L>,
+    failure: Result<S::Response, S::Error>,
+    outcome: Outcome,
+    progress: &Progress<S, R, L>,
+) -> Landing<S, R, L>
+where
+    S: Service<R, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
     let endpoint = Arc::clone(attempt.endpoint());
     attempt.end(outcome);
     let failure = match failure {
@@ -210,11 +255,12 @@ where
             Failure::Failed(error)
         }
     };
-    Landing::Lost(Loss { endpoint: Some(endpoint), outcome, failure, unsent: None })
+    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome, failure, unsent: None }))
 }
 
 /// Ends an attempt that took longer than it may: a failure of the endpoint.
-fn too_late<S, R, L>(attempt: Attempt<S, R, L>, unsent: Option<R>, made: u32) -> Landing<S, R, L>
+#[cold]
+fn too_late<S, R, L>(attempt: &mut Attempt<S, R, L>, unsent: Option<R>, made: u32) -> Landing<S, R, L>
 where
     S: Service<R>,
     L: LoadTracker,
@@ -225,10 +271,11 @@ where
         .caused_by(TimedOut.into());
     attempt.end(Outcome::Failure);
     let failure = Failure::Failed(error);
-    Landing::Lost(Loss { endpoint: Some(endpoint), outcome: Outcome::Failure, failure, unsent })
+    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome: Outcome::Failure, failure, unsent }))
 }
 
 /// Nobody could be made ready.
+#[cold]
 fn not_ready<S, R, L>(unready: Unready, made: u32) -> Landing<S, R, L>
 where
     S: Service<R>,
@@ -237,7 +284,7 @@ where
     let Unready { endpoint, source } = unready;
     let error = BalancerError::new(BalancerErrorKind::Endpoint, made);
     let failure = Failure::Failed(error.at(endpoint, Phase::Readiness).caused_by(source));
-    Landing::Lost(Loss { endpoint: None, outcome: Outcome::Failure, failure, unsent: None })
+    Landing::Lost(Box::new(Loss { endpoint: None, outcome: Outcome::Failure, failure, unsent: None }))
 }
 
 #[cold]

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 use tower_service::Service;
 
+use super::admission::Obstacle;
 use super::dispatch::Dispatch;
 use super::flight::{Answer, Failure, Flight, Landing, Loss};
 use super::handle::Handle;
@@ -18,7 +19,7 @@ use super::settings::Sleep;
 use super::tried::Tried;
 use super::waiting::Waiting;
 use crate::core::LoadTracker;
-use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event};
+use crate::tower::{BalancerError, BoxError, Event};
 
 /// Resolves to the response of the endpoint that took the request.
 ///
@@ -31,16 +32,21 @@ use crate::tower::{BalancerError, BalancerErrorKind, BoxError, Event};
 pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
     #[pin]
     state: State<S, R, L>,
-    /// A copy of the request, when it may be made again.
-    spare: Option<R>,
     progress: Progress<S, R, L>,
+    again: Option<Again<S, R, L>>,
+}
+
+/// What is there of a request that may be made again.
+struct Again<S: Service<R>, R, L: LoadTracker> {
+    /// A copy of it, unless that was sent or may not be.
+    spare: Option<R>,
     hedging: Hedging<S, R, L>,
 }
 
 #[pin_project(project = Current, project_replace = Taken)]
 enum State<S: Service<R>, R, L: LoadTracker> {
     Failed {
-        obstacle: BalancerErrorKind,
+        obstacle: Obstacle,
     },
     /// Apart, as most requests find somebody at once.
     Waiting {
@@ -74,11 +80,10 @@ where
     /// Makes the first pick.
     pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R, tried: Tried<S, R, L>) -> Self {
         let cluster = handle.cluster();
-        let (spare, hedging) = match cluster.spare(&request) {
-            Some((spare, true)) => (Some(spare), Hedging::Due),
-            Some((spare, false)) => (Some(spare), Hedging::Over),
-            None => (None, Hedging::Over),
-        };
+        let again = cluster.spare(&request).map(|(spare, is_hedged)| {
+            let hedging = if is_hedged { Hedging::Due } else { Hedging::Over };
+            Again { spare: Some(spare), hedging }
+        });
         let mut progress = Progress::new(tried);
         let state = match progress.tried.pick(&**cluster, &request) {
             Ok(lease) => {
@@ -94,7 +99,7 @@ where
                 }
             }
         };
-        Self { state, spare, progress, hedging }
+        Self { state, progress, again }
     }
 
     /// Has the attempt that is answered last until the response ends.
@@ -112,13 +117,17 @@ where
             let mut this = self.as_mut().project();
             let failure = match this.state.as_mut().project() {
                 Current::Flying { flight } => {
-                    match ready!(this.hedging.poll_beside(flight, this.spare, this.progress, cx)) {
+                    let landing = match this.again {
+                        None => flight.poll(cx, this.progress),
+                        Some(again) => again.hedging.poll_beside(flight, &mut again.spare, this.progress, cx),
+                    };
+                    match ready!(landing) {
                         Landing::Answered(answer) => {
                             self.finish();
                             return Poll::Ready(Ok(answer));
                         }
                         Landing::Refused(error) => Some(Failure::Failed(error)),
-                        Landing::Lost(loss) => self.as_mut().try_again(loss),
+                        Landing::Lost(loss) => self.as_mut().try_again(*loss),
                     }
                 }
                 Current::Waiting { waiting, request } => {
@@ -132,14 +141,14 @@ where
                             }
                             None
                         }
-                        Err(obstacle) => Some(Failure::Failed(BalancerError::new(obstacle, 0))),
+                        Err(obstacle) => Some(Failure::Failed(BalancerError::new(*obstacle, 0))),
                     }
                 }
                 Current::Resting { rest } => {
                     ready!(rest.sleep.as_mut().poll(cx));
                     self.as_mut().end_rest()
                 }
-                Current::Failed { obstacle } => Some(Failure::Failed(BalancerError::new(*obstacle, 0))),
+                Current::Failed { obstacle } => Some(Failure::Failed(BalancerError::new(**obstacle, 0))),
                 Current::Done => polled_after_completion(),
             };
             if let Some(failure) = failure {
@@ -159,16 +168,20 @@ where
         let Loss { endpoint, outcome, failure, unsent } = loss;
         let Some(endpoint) = endpoint else { return Some(failure) };
         let is_unsent = unsent.is_some();
-        let Some(request) = unsent.or_else(|| this.spare.take()) else { return Some(failure) };
+        let Some(request) = unsent.or_else(|| this.again.as_mut()?.spare.take()) else {
+            return Some(failure);
+        };
         let cluster = &**endpoint.home();
         let sent = this.progress.sent;
         if !cluster.may_retry(sent) {
             return Some(failure);
         }
-        if !is_unsent {
-            *this.spare = cluster.copy(&request, sent);
+        if let Some(again) = this.again {
+            if !is_unsent {
+                again.spare = cluster.copy(&request, sent);
+            }
+            again.hedging.restart();
         }
-        this.hedging.restart();
         this.progress.tried.push(&endpoint);
         if let Some(sleep) = cluster.rest(sent, outcome) {
             let home = Arc::clone(endpoint.home());
@@ -227,7 +240,7 @@ impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
     /// Gives up what is still under way.
     fn finish(self: Pin<&mut Self>) {
         let mut this = self.project();
-        *this.hedging = Hedging::Over;
+        *this.again = None;
         this.state.set(State::Done);
     }
 }

@@ -124,6 +124,7 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
         }
     }
 
+    #[inline]
     pub(super) fn view<'a>(
         &'a self,
         attempted: &'a Attempted,

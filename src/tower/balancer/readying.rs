@@ -6,11 +6,10 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 
 use super::admission::Lease;
-use super::dispatch::Dispatch;
 use super::endpoint::{Attempt, Endpoint};
 use super::tried::Tried;
 use super::waiting::Registration;
-use crate::core::LoadTracker;
+use crate::core::{LoadTracker, Outcome};
 use crate::tower::{BalancerErrorKind, BoxError};
 
 /// What a request has gone through so far, in all of its attempts.
@@ -39,10 +38,12 @@ pub(super) struct Unready {
     pub(super) source: BoxError,
 }
 
-/// Makes an endpoint ready; while that takes its time, one more beside it. The first that is ready is called, and what the
-/// other held is given back.
+/// Makes the endpoint of an attempt ready; while that takes its time, one more beside it. The first that is ready is called,
+/// and what the other held is given back.
+///
+/// The attempt stays where it is, with whoever calls: it is replaced as a whole when another one becomes the first.
 pub(super) struct Readying<S, R, L: LoadTracker> {
-    first: Lease<S, R, L>,
+    service: S,
     /// Whether the first is another one than it was when this was last asked.
     restarted: bool,
     /// Apart, as most services are ready when they are asked for the first time.
@@ -62,28 +63,29 @@ where
     S: Service<R, Error: Into<BoxError>>,
     L: LoadTracker,
 {
-    pub(super) fn new(lease: Lease<S, R, L>) -> Self {
-        Self { first: lease, restarted: false, wait: None }
+    pub(super) fn new(service: S) -> Self {
+        Self { service, restarted: false, wait: None }
     }
 
     /// Is ready when the first one is. An endpoint that fails is charged, joins those that were tried, and is replaced by
     /// another one, as long as there is one.
     pub(super) fn poll_ready(
         &mut self,
+        first: &mut Attempt<S, R, L>,
         cx: &mut Context<'_>,
         request: &R,
         progress: &mut Progress<S, R, L>,
     ) -> Poll<Result<(), Unready>> {
         loop {
-            match self.first.poll_ready(cx) {
+            match poll_service(first, &mut self.service, cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
-                Poll::Ready(Err(error)) => self.replace_first(error.into(), request, progress)?,
+                Poll::Ready(Err(error)) => self.replace_first(first, error.into(), request, progress)?,
                 Poll::Pending => {
-                    self.register(cx);
-                    if is_retired(&self.first) && self.leave_first(request, progress) {
+                    self.register(first, cx);
+                    if first.endpoint().is_retired() && self.leave_first(first, request, progress) {
                         continue;
                     }
-                    match self.poll_beside(cx, request, progress) {
+                    match self.poll_beside(first, cx, request, progress) {
                         Poll::Ready(true) => return Poll::Ready(Ok(())),
                         Poll::Ready(false) => {}
                         Poll::Pending => return Poll::Pending,
@@ -94,8 +96,8 @@ where
     }
 
     /// Has the task woken by the next change, also while there are two: one of them may cease to be a member.
-    fn register(&mut self, cx: &Context<'_>) {
-        let home = self.first.attempt.endpoint().home();
+    fn register(&mut self, first: &Attempt<S, R, L>, cx: &Context<'_>) {
+        let home = first.endpoint().home();
         let wait = self.wait.get_or_insert_with(|| {
             let registration = Registration::new(Arc::clone(home));
             Box::new(Wait { beside: None, registration, alone_at: None })
@@ -108,18 +110,16 @@ where
         std::mem::take(&mut self.restarted)
     }
 
-    pub(super) fn home(&self) -> &Arc<dyn Dispatch<S, R, L>> {
-        self.first.attempt.endpoint().home()
+    /// Returns the service that [`poll_ready`](Self::poll_ready) has found ready; the one beside it is cancelled.
+    pub(super) fn into_service(self) -> S {
+        self.service
     }
 
-    /// Returns the lease that [`poll_ready`](Self::poll_ready) has found ready.
-    pub(super) fn into_ready(self) -> Lease<S, R, L> {
-        self.first
-    }
-
-    /// Returns the attempt that has been waited for the longest; the other one is cancelled.
-    pub(super) fn into_first(self) -> Attempt<S, R, L> {
-        self.first.attempt
+    /// Makes a lease the first.
+    fn put_first(&mut self, first: &mut Attempt<S, R, L>, lease: Lease<S, R, L>) {
+        *first = lease.attempt;
+        self.service = lease.service;
+        self.restarted = true;
     }
 
     fn take_beside(&mut self) -> Option<Lease<S, R, L>> {
@@ -129,12 +129,13 @@ where
     /// Makes the one beside the first, or picks another.
     fn replace_first(
         &mut self,
+        first: &mut Attempt<S, R, L>,
         source: BoxError,
         request: &R,
         progress: &mut Progress<S, R, L>,
     ) -> Result<(), Unready> {
-        let endpoint = Arc::clone(self.first.attempt.endpoint());
-        self.first.attempt.charge();
+        let endpoint = Arc::clone(first.endpoint());
+        first.end(Outcome::Failure);
         progress.tried.push(&endpoint);
         let next = match self.take_beside() {
             Some(beside) => Some(beside),
@@ -142,8 +143,7 @@ where
         };
         match next {
             Some(next) => {
-                self.first = next;
-                self.restarted = true;
+                self.put_first(first, next);
                 progress.made = progress.made.saturating_add(1);
                 if let Some(wait) = &mut self.wait {
                     wait.alone_at = None;
@@ -155,40 +155,44 @@ where
     }
 
     /// Leaves an endpoint that is no member any more, if there is another one.
-    fn leave_first(&mut self, request: &R, progress: &Progress<S, R, L>) -> bool {
+    fn leave_first(
+        &mut self,
+        first: &mut Attempt<S, R, L>,
+        request: &R,
+        progress: &Progress<S, R, L>,
+    ) -> bool {
         let next = match self.take_beside() {
             Some(beside) => Some(beside),
-            None => progress.tried.pick(&**self.home(), request).ok(),
+            None => progress.tried.pick(&**first.endpoint().home(), request).ok(),
         };
-        self.restarted |= next.is_some();
-        next.map(|next| self.first = next).is_some()
+        next.map(|next| self.put_first(first, next)).is_some()
     }
 
     /// Polls the one beside, and picks one when there is none. Answers whether it is ready, and then it is the first; not
     /// ready at once means that the situation has changed.
     fn poll_beside(
         &mut self,
+        first: &mut Attempt<S, R, L>,
         cx: &mut Context<'_>,
         request: &R,
         progress: &mut Progress<S, R, L>,
     ) -> Poll<bool> {
         let Some(wait) = &mut self.wait else { return Poll::Pending };
-        drop(wait.beside.take_if(|beside| is_retired(beside)));
+        drop(wait.beside.take_if(|beside| beside.attempt.endpoint().is_retired()));
         let Some(beside) = &mut wait.beside else {
-            return wait.poll_pick(self.first.attempt.endpoint(), request, progress);
+            return wait.poll_pick(first.endpoint(), request, progress);
         };
-        match beside.poll_ready(cx) {
+        match poll_service(&mut beside.attempt, &mut beside.service, cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => {
                 if let Some(beside) = wait.beside.take() {
-                    self.first = beside;
-                    self.restarted = true;
+                    self.put_first(first, beside);
                 }
                 Poll::Ready(true)
             }
             Poll::Ready(Err(_)) => {
                 if let Some(mut beside) = wait.beside.take() {
-                    beside.attempt.charge();
+                    beside.attempt.end(Outcome::Failure);
                     progress.tried.push(beside.attempt.endpoint());
                     progress.made = progress.made.saturating_add(1);
                 }
@@ -214,7 +218,9 @@ impl<S, R, L: LoadTracker> Wait<S, R, L> {
         }
         progress.tried.push(first);
         let mut picked = progress.tried.pick_strictly(&**home, request);
-        if matches!(picked, Err(BalancerErrorKind::AtCapacity(_))) && self.registration.want_place() {
+        if matches!(&picked, Err(obstacle) if matches!(**obstacle, BalancerErrorKind::AtCapacity(_)))
+            && self.registration.want_place()
+        {
             picked = progress.tried.pick_strictly(&**home, request);
         }
         self.beside = picked.ok();
@@ -227,18 +233,17 @@ impl<S, R, L: LoadTracker> Wait<S, R, L> {
     }
 }
 
-impl<S, R, L: LoadTracker> Lease<S, R, L> {
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
-    where
-        S: Service<R>,
-    {
-        // Not when it was admitted: a request belongs to whoever polls it.
-        self.attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
-        self.attempt.run(|| self.service.poll_ready(cx))
-    }
-}
-
-/// Tells whether the endpoint of a lease is no member any more.
-fn is_retired<S, R, L: LoadTracker>(lease: &Lease<S, R, L>) -> bool {
-    lease.attempt.endpoint().is_retired()
+/// Asks the service of an attempt whether it is ready.
+fn poll_service<S, R, L>(
+    attempt: &mut Attempt<S, R, L>,
+    service: &mut S,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), S::Error>>
+where
+    S: Service<R>,
+    L: LoadTracker,
+{
+    // Not when it was admitted: a request belongs to whoever polls it.
+    attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
+    attempt.run(|| service.poll_ready(cx))
 }

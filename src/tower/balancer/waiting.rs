@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::admission::Lease;
+use super::admission::{Lease, Obstacle};
 use super::dispatch::Dispatch;
 use super::handle::Handle;
 use super::tried::Tried;
@@ -76,13 +76,14 @@ impl<S, R, L: LoadTracker> Waiting<S, R, L> {
         cx: &Context<'_>,
         request: &R,
         tried: &Tried<S, R, L>,
-    ) -> Poll<Result<Lease<S, R, L>, BalancerErrorKind>> {
+    ) -> Poll<Result<Lease<S, R, L>, Obstacle>> {
         self.registration.register(cx);
         let cluster = self.handle.cluster();
         let may_wait = || self.deadline.is_none_or(|deadline| cluster.expect(deadline));
         let mut picked = tried.pick(&**cluster, request);
         // Whoever was full may not be any more, and only who wants a place hears of it.
-        if matches!(&picked, Err(BalancerErrorKind::NoEligible(counts)) if counts.of(Exclusion::Capacity) > 0)
+        if let Err(obstacle) = &picked
+            && matches!(&**obstacle, BalancerErrorKind::NoEligible(counts) if counts.of(Exclusion::Capacity) > 0)
             && self.registration.want_place()
         {
             picked = tried.pick(&**cluster, request);

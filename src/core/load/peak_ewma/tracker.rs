@@ -139,6 +139,7 @@ impl PeakEwma {
 
     /// Tells whether an attempt that started now would be refused; never without a limit.
     #[must_use]
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.pending.is_full()
     }
@@ -200,6 +201,7 @@ impl LoadMetric for PeakEwma {
 impl LoadTracker for PeakEwma {
     type Ticket = PeakEwmaTicket;
 
+    #[inline]
     fn start(&self, now: &Now) -> Result<PeakEwmaTicket, AtCapacity> {
         self.pending.admit()?;
         let started = now.nanos();
@@ -228,15 +230,18 @@ impl LoadTracker for PeakEwma {
         self.witness.dismiss(ticket.token);
     }
 
+    #[inline]
     fn release(&self, ticket: PeakEwmaTicket, _: &Now) {
         self.witness.dismiss(ticket.token);
         self.pending.leave();
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
         self.pending.is_full()
     }
 
+    #[inline]
     fn has_limit(&self) -> bool {
         self.pending.limit().is_some()
     }

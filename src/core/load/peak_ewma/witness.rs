@@ -23,6 +23,7 @@ impl Witness {
     }
 
     /// Makes the attempt that starts now the witness, if there is none.
+    #[inline]
     pub(super) fn call(&self, now: u64) -> Token {
         let word = self.0.load(Ordering::Relaxed);
         if is_present(word) {
@@ -35,6 +36,7 @@ impl Witness {
     }
 
     /// Dismisses the witness that holds `token`, if it still is the witness.
+    #[inline]
     pub(super) fn dismiss(&self, token: Token) {
         let Some(token) = token else { return };
         if self.0.load(Ordering::Relaxed) == token.get() {
@@ -72,6 +74,7 @@ fn is_present(word: u64) -> bool {
     word & 1 == 1
 }
 
+#[inline]
 fn next_generation(word: u64) -> u64 {
     word.wrapping_add(1) & GENERATION_MASK
 }
