@@ -41,7 +41,7 @@ impl BalancerError {
         self
     }
 
-    /// Says whether a service has had the request, in this attempt or in one before.
+    /// Says whether somebody may have had the request, in this attempt or in one before.
     pub(crate) fn after_handing(mut self, handed: bool) -> Self {
         self.0.handed = handed;
         self
@@ -77,7 +77,10 @@ impl BalancerError {
         self.0.source
     }
 
-    /// Tells whether the request was certainly not handed to an endpoint, so that trying it again is safe whatever it does.
+    /// Tells whether nobody had the request in any attempt, so that trying it again is safe whatever it does.
+    ///
+    /// That is certain when no endpoint was handed the request. Of one that was, only what
+    /// [`Builder::unsent`](super::Builder::unsent) was told of its errors can say so.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         let is_lasting = matches!(

@@ -4,7 +4,7 @@
 //!
 //! | traffic | policy | load | beside that |
 //! |---|---|---|---|
-//! | [stateless HTTP](#stateless-http) | default | default | a classifier, a limit of time, retries of what may be sent twice |
+//! | [stateless HTTP](#stateless-http) | default | default | a classifier, a limit of time, retries of what may be sent twice, or was not sent |
 //! | [gRPC with long streams](#grpc-with-long-streams) | `LeastRequests` | `InFlight` | attempts that last as long as streams, no retries |
 //! | [a cache with affinity](#a-cache-with-affinity) | `BoundedLoadRendezvous` | `InFlight` | a key |
 //! | [active and passive](#active-and-passive) | `PriorityFailover` | default | priorities in the directory |
@@ -13,7 +13,8 @@
 //! # Stateless HTTP
 //!
 //! Statuses are answers to a client, so a classifier says which of them are failures, and which say that the server has too
-//! much to do. A limit of time makes a failure of what hangs; only reads are sent twice.
+//! much to do. A limit of time makes a failure of what hangs; only reads are sent twice. What was refused a connection was not
+//! sent, and may go elsewhere whatever it is.
 //!
 //! ```
 //! # use poise::discovery::SnapshotReader;
@@ -25,6 +26,7 @@
 //! # where S: tower::Service<Request, Response = Response, Error = Error> {
 //! # use poise::core::Outcome;
 //! # use poise::tower::Retry;
+//! # use std::io::ErrorKind;
 //! # use std::time::Duration;
 //! let builder = Balancer::builder()
 //!     .discover(reader, client)
@@ -35,7 +37,8 @@
 //!     })
 //!     .attempt_timeout(Duration::from_secs(2))
 //!     .retry(Retry::attempts(3).expect("three is a number of attempts"))
-//!     .idempotent(|request: &Request| request.is_read);
+//!     .idempotent(|request: &Request| request.is_read)
+//!     .unsent(|error: &Error| error.kind() == ErrorKind::ConnectionRefused);
 //! # drop(builder); }
 //! ```
 //!

@@ -2,8 +2,8 @@
 
 /// Says which requests may be sent twice, so that they may be retried and hedged.
 ///
-/// Only the user knows what an endpoint does with a request: a `GET` may usually be repeated, a payment may not. Functions
-/// from a request to `bool` implement it.
+/// Only the user knows what an endpoint does with a request: a `GET` may usually be repeated, a payment may not, unless nobody
+/// [had it](super::Builder::unsent). Functions from a request to `bool` implement it.
 ///
 /// ```
 /// use poise::tower::Idempotent;

@@ -54,7 +54,9 @@
 //! | Does it take from a shared budget? | none is kept: bring one | yes, from the one of the balancer |
 //!
 //! [`BalanceError::is_retryable`] tells whether a request was certainly handed to nobody. A request that may have had an
-//! effect is tried again only where the caller knows that it can be.
+//! effect is tried again only where the caller knows that it can be. A service that connects in its call has the request when the
+//! connection is refused: `Builder::unsent` tells a `Balancer` such errors from others, and then `BalancerError::is_retryable` is
+//! true of them too.
 //!
 //! # Where defaults depart from the letter
 //!
@@ -83,7 +85,7 @@
 //! | `load::Constant` | weights of members |
 //! | `load::CompleteOnResponse` | the default: an attempt ends with the head of its response |
 //! | `load::CompleteOnResponse` with a handle in the body | `Balancer::guarded` and `ResponseGuard` |
-//! | `retry::Policy` | `Builder::classify` says what failed, `Builder::idempotent` what may be sent twice, and `Retry` how often; a retry inside avoids what was tried, one around it cannot |
+//! | `retry::Policy` | `Builder::classify` says what failed, `Builder::idempotent` what may be sent twice, `Builder::unsent` which errors say that nothing was sent, and `Retry` how often; a retry inside avoids what was tried, one around it cannot |
 //! | `retry::budget::TpsBudget` | `RetryBudget` |
 //! | `retry::backoff::ExponentialBackoff` | [`Backoff`] |
 //! | `hedge::Hedge` | `Hedge`: under the budget of the retries, and to another member |
@@ -101,9 +103,9 @@
 //!
 //! | with | the leaf | around the balancer |
 //! |---|---|---|
-//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it sends again what a connection that said goodbye (GOAWAY) did not take, takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
-//! | hyper-util's legacy client (`http`) | sets scheme and authority of the URI | requests with a body that is `Clone`, such as `http_body_util::Full` |
-//! | reqwest's `Client` (`http`) | sets host and port of the URL | its requests are not `Clone`: `tower`'s retry, with `try_clone` |
+//! | the clients that tonic generates (`grpc`) | a lazy `Channel`, with keep-alive of HTTP/2, as a time limit ends with the head; it sends again what a connection that said goodbye (GOAWAY) did not take, takes the answers of unary calls as a whole, and makes an error of whatever status is no success, for `Builder::classify` to see; an error with a `ConnectError` of tonic in its chain is one for `Builder::unsent` | a service that keeps the message, so that the request is `Clone`; `Balancer::guarded`, whose body ends the attempt by the status in the trailers; a map of errors |
+//! | hyper-util's legacy client (`http`) | sets scheme and authority of the URI; its error's `is_connect` is for `Builder::unsent` | requests with a body that is `Clone`, such as `http_body_util::Full` |
+//! | reqwest's `Client` (`http`) | sets host and port of the URL; its error's `is_connect` is for `Builder::unsent` | its requests are not `Clone`: `tower`'s retry, with `try_clone`, which sends also what must not be sent twice when `BalancerError::is_retryable` |
 //! | a router of axum (`http`) | as of hyper-util | `fallback_service`, over a `service_fn` that turns errors into responses |
 //!
 //! [`Service::poll_ready`](tower_service::Service::poll_ready) of a `Balancer` never fails, so that each error comes from the future,

@@ -25,7 +25,8 @@ const PARTS: usize = 10;
 /// | [`with_retry_after_cap`](Self::with_retry_after_cap) | | 1 s |
 ///
 /// Only the user knows whether a request may be sent twice, so nothing is retried unless this is given.
-/// [`Builder::idempotent`](super::Builder::idempotent) says which requests it is given for.
+/// [`Builder::idempotent`](super::Builder::idempotent) says which requests it is given for, and
+/// [`Builder::unsent`](super::Builder::unsent) after which errors any request may be sent again, as nobody had it.
 ///
 /// # Requests
 ///

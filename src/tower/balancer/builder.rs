@@ -43,6 +43,7 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// | [`attempt_timeout`](Self::attempt_timeout) | none | only the user knows how long an answer may take |
 /// | [`retry`](Self::retry), [`hedge`](Self::hedge) | none | only the user knows what may be sent twice |
 /// | [`idempotent`](Self::idempotent) | all requests | whoever asks for retries or hedges means it |
+/// | [`unsent`](Self::unsent) | no error | only the user knows which errors say that nobody had the request |
 /// | [`connect_timeout`](Self::connect_timeout) | 10 s | as long as most clients try to connect |
 /// | [`connecting_at_once`](Self::connecting_at_once) | 32 members | a large membership is connected soon, and not all at once |
 /// | [`drain_deadline`](Self::drain_deadline) | 30 s | what most schedulers grant a server that is to stop |
@@ -70,7 +71,8 @@ pub(super) struct Rest<K, B, S, R> {
     pub(super) reader: SnapshotReader<K, B>,
     pub(super) factory: Factory<K, B, S>,
     pub(super) poll_ready: PollReady<S>,
-    pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
+    pub(super) classifier: Option<Box<dyn Classify<S, R, Outcome>>>,
+    pub(super) unsent: Option<Box<dyn Classify<S, R, bool>>>,
     pub(super) timer: Option<Arc<dyn AnyTimer>>,
     pub(super) hooks: Vec<Arc<dyn Hook>>,
     pub(super) health: HealthSettings,
@@ -212,6 +214,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
             factory,
             poll_ready,
             classifier,
+            unsent,
             timer,
             hooks,
             mut health,
@@ -236,6 +239,7 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         let settings = Settings {
             picker,
             classifier,
+            unsent,
             timer,
             hook,
             is_heard,

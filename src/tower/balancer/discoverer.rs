@@ -149,6 +149,7 @@ impl Discoverer {
             factory,
             poll_ready: poll_ready::<S, R>,
             classifier: None,
+            unsent: None,
             timer: None,
             hooks: Vec::new(),
             health: HealthSettings {

@@ -1,6 +1,6 @@
 //! What a request needs of its balancer.
 
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use super::cluster::Cluster;
 use super::contain::{contain, scope, tell};
 use super::endpoint::Endpoint;
 use super::operator::OperatorVerb;
-use super::pool::{Member, Pool};
-use super::repeats::Repeats;
+use super::pool::Member;
+use super::repeats::{Repeats, Spare};
 use super::report::Report;
 use super::settings::Sleep;
 use crate::core::policy::Explained;
@@ -32,6 +32,10 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
+    /// Tells whether an error says that the request reached nobody.
+    fn is_unsent(&self, error: &S::Error) -> bool
+    where
+        S: Service<R>;
 
     /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     fn pick(
@@ -41,9 +45,8 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
         avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, Obstacle>;
 
-    /// Counts a request, which earns a part of a repeat, and copies it if it may be made again. Tells whether it is to be
-    /// hedged.
-    fn spare(&self, request: &R) -> Option<(R, bool)>;
+    /// Counts a request, which earns a part of a repeat, and copies it if it may be made again.
+    fn spare(&self, request: &R) -> Option<Spare<R>>;
     /// Copies a request that may be made again after the attempt that follows those for which it was sent.
     fn copy(&self, request: &R, sent: u32) -> Option<R>;
     /// Takes what one more attempt costs.
@@ -133,6 +136,16 @@ where
             .unwrap_or(Outcome::Cancelled)
     }
 
+    fn is_unsent(&self, error: &S::Error) -> bool
+    where
+        S: Service<R>,
+    {
+        self.settings.unsent.as_ref().is_some_and(|unsent| {
+            // Whoever cannot say that nobody had the request does not say so.
+            contain(&*self.settings.hook, "unsent", || unsent.classify(Err(error))).unwrap_or(false)
+        })
+    }
+
     fn pick(
         &self,
         request: &R,
@@ -148,7 +161,7 @@ where
         }
     }
 
-    fn spare(&self, request: &R) -> Option<(R, bool)> {
+    fn spare(&self, request: &R) -> Option<Spare<R>> {
         self.spare_of(request)
     }
 
@@ -261,28 +274,7 @@ where
     }
 
     fn operate(&self, endpoint: &str, verb: OperatorVerb) -> bool {
-        let pool = {
-            // Whoever swaps the pool holds it too: either the new pool is found here, or its endpoints find the mark.
-            let _ledger = lock(&self.ledger);
-            let pool = self.pool.load_full();
-            let standings =
-                pool.members.iter().map(|member| member.endpoint().standing()).chain(&pool.absent);
-            standings
-                .filter(|standing| **standing.name() == *endpoint)
-                .for_each(|standing| standing.say(verb));
-            pool
-        };
-        let mut is_known = pool.absent.iter().any(|standing| **standing.name() == *endpoint);
-        for member in pool.members.iter().map(Member::endpoint).filter(|member| **member.name() == *endpoint)
-        {
-            is_known = true;
-            member.obey();
-            self.refresh(member);
-        }
-        if is_known {
-            self.tell(&Event::Operator { endpoint, verb });
-        }
-        is_known
+        self.obey(endpoint, verb)
     }
 
     fn report(&self) -> Report {
@@ -299,24 +291,7 @@ where
     }
 
     fn close(&self) {
-        let pool = {
-            let mut ledger = lock(&self.ledger);
-            if self.closed.swap(true, Ordering::AcqRel) {
-                return;
-            }
-            self.available.store(false, Ordering::Release);
-            ledger.unavailable_since.get_or_insert(self.settings.timer.now());
-            let pool = self.pool.swap(Arc::new(Pool::empty()));
-            // Requests that still look at the old pool find that everybody drains.
-            pool.members.iter().for_each(|member| member.endpoint().set_drains(true));
-            self.departed.add(pool.members.iter().map(Member::endpoint));
-            pool
-        };
-        // Services of the user are dropped without a lock, and what they do then is no business of whoever closes.
-        let _dropped = contain(&*self.settings.hook, "drop", || drop(pool));
-        tell(&*self.settings.hook, &Event::Closed);
-        self.wake_waiters();
-        self.driver.wake();
+        self.let_go();
     }
 
     fn left(&self) {

@@ -63,8 +63,10 @@ pub(super) struct Loss<S: Service<R>, R, L: LoadTracker> {
     pub(super) endpoint: Option<Arc<Endpoint<S, R, L>>>,
     pub(super) outcome: Outcome,
     pub(super) failure: Failure<S::Response>,
-    /// The request, when nobody had it.
-    pub(super) unsent: Option<R>,
+    /// The request, when no service had it.
+    pub(super) request: Option<R>,
+    /// Whether nobody had it, so that it may be sent again whatever it does.
+    pub(super) is_unsent: bool,
 }
 
 /// What ends a request unless it is made again.
@@ -156,9 +158,8 @@ where
         let Some(attempt) = landed.0 else { return Poll::Ready(None) };
         if is_late {
             drop(service);
-            return Poll::Ready(Some(too_late(attempt, Some(request), progress.made)));
+            return Poll::Ready(Some(too_late(attempt, Some(request), progress)));
         }
-        progress.handed = true;
         attempt.called(progress.sent - 1);
         this.stage.set(Stage::Calling { response: attempt.run(|| service.call(request)) });
         std::mem::forget(landed);
@@ -169,7 +170,7 @@ where
     fn poll_response(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        progress: &Progress<S, R, L>,
+        progress: &mut Progress<S, R, L>,
     ) -> Poll<Landing<S, R, L>> {
         let mut this = self.project();
         let (Some(attempt), Current::Calling { response }) =
@@ -189,7 +190,7 @@ where
         let Some(attempt) = landed.0 else { landed_before() };
         Poll::Ready(match answer {
             Some(answer) => conclude(attempt, answer, progress),
-            None => too_late(attempt, None, progress.made),
+            None => too_late(attempt, None, progress),
         })
     }
 }
@@ -208,7 +209,7 @@ impl<S, R, L: LoadTracker> Drop for Landed<'_, S, R, L> {
 fn conclude<S, R, L>(
     attempt: &mut Attempt<S, R, L>,
     answer: Result<S::Response, S::Error>,
-    progress: &Progress<S, R, L>,
+    progress: &mut Progress<S, R, L>,
 ) -> Landing<S, R, L>
 where
     S: Service<R, Error: Into<BoxError>>,
@@ -235,7 +236,7 @@ fn lose<S, R, L>(
     attempt: &mut Attempt<S, R, L>,
     failure: Result<S::Response, S::Error>,
     outcome: Outcome,
-    progress: &Progress<S, R, L>,
+    progress: &mut Progress<S, R, L>,
 ) -> Landing<S, R, L>
 where
     S: Service<R, Error: Into<BoxError>>,
@@ -243,35 +244,48 @@ where
 {
     let endpoint = Arc::clone(attempt.endpoint());
     attempt.end(outcome);
-    let failure = match failure {
-        Ok(response) => Failure::Answered(response),
+    let (failure, is_unsent) = match failure {
+        Ok(response) => (Failure::Answered(response), false),
         Err(source) => {
+            let is_unsent = endpoint.home().is_unsent(&source);
+            if is_unsent {
+                progress.count_unsent();
+            }
             let error = BalancerError::new(BalancerErrorKind::Endpoint, progress.made)
                 .at(Arc::clone(endpoint.name()), Phase::Call)
                 .caused_by(source.into());
             if !outcome.is_error() {
                 return Landing::Refused(error);
             }
-            Failure::Failed(error)
+            (Failure::Failed(error), is_unsent)
         }
     };
-    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome, failure, unsent: None }))
+    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome, failure, request: None, is_unsent }))
 }
 
 /// Ends an attempt that took longer than it may: a failure of the endpoint.
 #[cold]
-fn too_late<S, R, L>(attempt: &mut Attempt<S, R, L>, unsent: Option<R>, made: u32) -> Landing<S, R, L>
+fn too_late<S, R, L>(
+    attempt: &mut Attempt<S, R, L>,
+    request: Option<R>,
+    progress: &mut Progress<S, R, L>,
+) -> Landing<S, R, L>
 where
     S: Service<R>,
     L: LoadTracker,
 {
     let endpoint = Arc::clone(attempt.endpoint());
-    let error = BalancerError::new(BalancerErrorKind::Deadline, made)
+    let error = BalancerError::new(BalancerErrorKind::Deadline, progress.made)
         .at(Arc::clone(endpoint.name()), attempt.phase())
         .caused_by(TimedOut.into());
-    attempt.end(Outcome::Failure);
+    let outcome = Outcome::Failure;
+    attempt.end(outcome);
+    let is_unsent = request.is_some();
+    if is_unsent {
+        progress.count_unsent();
+    }
     let failure = Failure::Failed(error);
-    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome: Outcome::Failure, failure, unsent }))
+    Landing::Lost(Box::new(Loss { endpoint: Some(endpoint), outcome, failure, request, is_unsent }))
 }
 
 /// Nobody could be made ready.
@@ -284,7 +298,8 @@ where
     let Unready { endpoint, source } = unready;
     let error = BalancerError::new(BalancerErrorKind::Endpoint, made);
     let failure = Failure::Failed(error.at(endpoint, Phase::Readiness).caused_by(source));
-    Landing::Lost(Box::new(Loss { endpoint: None, outcome: Outcome::Failure, failure, unsent: None }))
+    let outcome = Outcome::Failure;
+    Landing::Lost(Box::new(Loss { endpoint: None, outcome, failure, request: None, is_unsent: true }))
 }
 
 #[cold]

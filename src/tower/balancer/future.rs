@@ -15,6 +15,7 @@ use super::flight::{Answer, Failure, Flight, Landing, Loss};
 use super::handle::Handle;
 use super::hedging::Hedging;
 use super::readying::Progress;
+use super::repeats::Spare;
 use super::settings::Sleep;
 use super::tried::Tried;
 use super::waiting::Waiting;
@@ -40,7 +41,21 @@ pub struct ResponseFuture<S: Service<R>, R, L: LoadTracker> {
 struct Again<S: Service<R>, R, L: LoadTracker> {
     /// A copy of it, unless that was sent or may not be.
     spare: Option<R>,
+    /// Whether it may be sent again only when nobody has had it.
+    only_unsent: bool,
     hedging: Hedging<S, R, L>,
+}
+
+impl<S: Service<R>, R, L: LoadTracker> Again<S, R, L> {
+    fn new(spare: Spare<R>) -> Self {
+        let hedging = if spare.is_hedged { Hedging::Due } else { Hedging::Over };
+        Self { spare: Some(spare.request), only_unsent: spare.only_unsent, hedging }
+    }
+
+    /// Takes the copy, if it may be sent after an attempt that failed.
+    fn take_spare(&mut self, is_unsent: bool) -> Option<R> {
+        if is_unsent || !self.only_unsent { self.spare.take() } else { None }
+    }
 }
 
 #[pin_project(project = Current, project_replace = Taken)]
@@ -80,10 +95,7 @@ where
     /// Makes the first pick.
     pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R, tried: Tried<S, R, L>) -> Self {
         let cluster = handle.cluster();
-        let again = cluster.spare(&request).map(|(spare, is_hedged)| {
-            let hedging = if is_hedged { Hedging::Due } else { Hedging::Over };
-            Again { spare: Some(spare), hedging }
-        });
+        let again = cluster.spare(&request).map(Again::new);
         let mut progress = Progress::new(tried);
         let state = match progress.tried.pick(&**cluster, &request) {
             Ok(lease) => {
@@ -152,7 +164,7 @@ where
                 Current::Done => polled_after_completion(),
             };
             if let Some(failure) = failure {
-                let handed = self.progress.handed;
+                let handed = self.progress.is_handed();
                 self.finish();
                 return Poll::Ready(match failure {
                     Failure::Answered(response) => Ok(Answer { response, open: None }),
@@ -165,10 +177,10 @@ where
     /// Prepares another attempt after one that failed. Returns the failure if there is to be none.
     fn try_again(self: Pin<&mut Self>, loss: Loss<S, R, L>) -> Option<Failure<S::Response>> {
         let mut this = self.project();
-        let Loss { endpoint, outcome, failure, unsent } = loss;
+        let Loss { endpoint, outcome, failure, request, is_unsent } = loss;
         let Some(endpoint) = endpoint else { return Some(failure) };
-        let is_unsent = unsent.is_some();
-        let Some(request) = unsent.or_else(|| this.again.as_mut()?.spare.take()) else {
+        let is_back = request.is_some();
+        let Some(request) = request.or_else(|| this.again.as_mut()?.take_spare(is_unsent)) else {
             return Some(failure);
         };
         let cluster = &**endpoint.home();
@@ -177,7 +189,7 @@ where
             return Some(failure);
         }
         if let Some(again) = this.again {
-            if !is_unsent {
+            if !is_back {
                 again.spare = cluster.copy(&request, sent);
             }
             again.hedging.restart();

@@ -5,8 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::balancer::Balancer;
+use super::cluster::Cluster;
+use super::contain::tell;
+use super::pool::Member;
 use crate::core::{Exclusion, Exclusions, LoadTracker};
-use crate::sync::{AtomicU8, AtomicU32, Ordering};
+use crate::sync::{AtomicU8, AtomicU32, Ordering, lock};
+use crate::tower::Event;
 
 /// Names what an operator may do to a member of a [`Balancer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -250,5 +254,33 @@ impl<S, R, L: LoadTracker> Balancer<S, R, L> {
     fn operate(&self, endpoint: &str, verb: OperatorVerb) -> Result<(), UnknownMember> {
         let is_known = self.handle().cluster().operate(endpoint, verb);
         if is_known { Ok(()) } else { Err(UnknownMember { endpoint: endpoint.into() }) }
+    }
+}
+
+impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
+    /// Brings into effect what an operator says of the members of this name, and tells whether there are any.
+    pub(super) fn obey(&self, endpoint: &str, verb: OperatorVerb) -> bool {
+        let pool = {
+            // Whoever swaps the pool holds it too: either the new pool is found here, or its endpoints find the mark.
+            let _ledger = lock(&self.ledger);
+            let pool = self.pool.load_full();
+            let standings =
+                pool.members.iter().map(|member| member.endpoint().standing()).chain(&pool.absent);
+            standings
+                .filter(|standing| **standing.name() == *endpoint)
+                .for_each(|standing| standing.say(verb));
+            pool
+        };
+        let mut is_known = pool.absent.iter().any(|standing| **standing.name() == *endpoint);
+        for member in pool.members.iter().map(Member::endpoint).filter(|member| **member.name() == *endpoint)
+        {
+            is_known = true;
+            member.obey();
+            self.refresh(member);
+        }
+        if is_known {
+            tell(&*self.settings.hook, &Event::Operator { endpoint, verb });
+        }
+        is_known
     }
 }

@@ -18,17 +18,27 @@ pub(super) struct Progress<S, R, L: LoadTracker> {
     pub(super) tried: Tried<S, R, L>,
     /// How often it was handed to an endpoint or ran out of time before.
     pub(super) sent: u32,
+    /// How often it is certain afterwards that nobody has had it.
+    pub(super) unsent: u32,
     /// How many attempts there were, those included whose endpoint did not become ready.
     pub(super) made: u32,
-    /// Whether a service has had the request.
-    pub(super) handed: bool,
     /// Whether the attempt that is answered is to last until the response ends.
     pub(super) keeps_open: bool,
 }
 
 impl<S, R, L: LoadTracker> Progress<S, R, L> {
     pub(super) const fn new(tried: Tried<S, R, L>) -> Self {
-        Self { tried, sent: 0, made: 0, handed: false, keeps_open: false }
+        Self { tried, sent: 0, unsent: 0, made: 0, keeps_open: false }
+    }
+
+    /// Tells whether somebody may have had the request.
+    pub(super) const fn is_handed(&self) -> bool {
+        self.sent > self.unsent
+    }
+
+    /// Says that nobody has had the request one of the times that it was sent.
+    pub(super) fn count_unsent(&mut self) {
+        self.unsent = self.unsent.saturating_add(1);
     }
 }
 

@@ -52,6 +52,14 @@ impl fmt::Display for RepeatReport {
     }
 }
 
+/// A copy of a request that may be sent again.
+pub(crate) struct Spare<R> {
+    pub(super) request: R,
+    /// Whether it may be only when nobody has had the request.
+    pub(super) only_unsent: bool,
+    pub(super) is_hedged: bool,
+}
+
 /// How requests are sent again, and how much of that there has been.
 pub(super) struct Repeats<R> {
     retry: Retry,
@@ -160,19 +168,24 @@ where
     S: Clone,
     L: LoadTracker,
 {
-    /// Counts a request, and copies it if it may be sent again; tells whether it may be hedged.
-    pub(super) fn spare_of(&self, request: &R) -> Option<(R, bool)> {
+    /// Counts a request, and copies it if it may be sent again.
+    pub(super) fn spare_of(&self, request: &R) -> Option<Spare<R>> {
         let repeats = self.settings.repeats.as_ref()?;
         repeats.requests.add(1);
-        let hedged = repeats.hedge.is_some();
-        if !hedged && !repeats.has_attempts_left(1) {
+        let is_retried = repeats.has_attempts_left(1);
+        let is_hedged = repeats.hedge.is_some();
+        if !is_hedged && !is_retried {
             return None;
         }
         let may_repeat = repeats.idempotent.as_ref().is_none_or(|idempotent| {
             // Whoever cannot say that it may be sent twice does not say so.
             contain(&*self.settings.hook, "idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
         });
-        may_repeat.then(|| ((repeats.clone)(request), hedged))
+        let only_unsent = !may_repeat;
+        if only_unsent && (!is_retried || self.settings.unsent.is_none()) {
+            return None;
+        }
+        Some(Spare { request: (repeats.clone)(request), only_unsent, is_hedged: is_hedged && may_repeat })
     }
 
     pub(super) fn copy_of(&self, request: &R, sent: u32) -> Option<R> {

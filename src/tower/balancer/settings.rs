@@ -43,9 +43,9 @@ where
     }
 }
 
-/// Says how an answer of a service is to be understood.
-pub(super) trait Classify<S, R>: Send + Sync {
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
+/// Says how an answer of a service is to be understood: how it counts, or whether anybody had the request.
+pub(super) trait Classify<S, R, T>: Send + Sync {
+    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> T
     where
         S: Service<R>;
 }
@@ -53,12 +53,12 @@ pub(super) trait Classify<S, R>: Send + Sync {
 /// Classifies by a function.
 pub(super) struct ClassifyBy<F>(pub(super) F);
 
-impl<S, R, F> Classify<S, R> for ClassifyBy<F>
+impl<S, R, T, F> Classify<S, R, T> for ClassifyBy<F>
 where
     S: Service<R>,
-    F: Fn(Result<&S::Response, &S::Error>) -> Outcome + Send + Sync,
+    F: Fn(Result<&S::Response, &S::Error>) -> T + Send + Sync,
 {
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome {
+    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> T {
         (self.0)(answer)
     }
 }
@@ -67,7 +67,9 @@ where
 pub(super) struct Settings<M, S, R> {
     pub(super) picker: Box<dyn Picker<M, R>>,
     /// None classifies in the plain way.
-    pub(super) classifier: Option<Box<dyn Classify<S, R>>>,
+    pub(super) classifier: Option<Box<dyn Classify<S, R, Outcome>>>,
+    /// None takes no request for unsent.
+    pub(super) unsent: Option<Box<dyn Classify<S, R, bool>>>,
     pub(super) timer: Arc<dyn AnyTimer>,
     pub(super) hook: Arc<dyn Hook>,
     /// Whether anybody hears the hook.

@@ -7,10 +7,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use super::cluster::Cluster;
+use super::contain::{contain, tell};
 use super::dispatch::Dispatch;
+use super::pool::{Member, Pool};
 use super::settings::Sleep;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
+use crate::sync::{Ordering, lock};
+use crate::tower::Event;
 
 /// Resolves when the last attempt of a balancer has ended, or at the drain deadline, to the number of attempts that are
 /// still under way then: zero means that nothing was left behind.
@@ -62,5 +67,29 @@ impl<S, R, L: LoadTracker> fmt::Debug for Shutdown<S, R, L> {
         f.debug_struct("Shutdown")
             .field("in_flight", &self.cluster.in_flight_departed())
             .finish_non_exhaustive()
+    }
+}
+
+impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
+    /// Lets go of all endpoints, the first time. Attempts that are under way are seen through.
+    pub(super) fn let_go(&self) {
+        let pool = {
+            let mut ledger = lock(&self.ledger);
+            if self.closed.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            self.available.store(false, Ordering::Release);
+            ledger.unavailable_since.get_or_insert(self.settings.timer.now());
+            let pool = self.pool.swap(Arc::new(Pool::empty()));
+            // Requests that still look at the old pool find that everybody drains.
+            pool.members.iter().for_each(|member| member.endpoint().set_drains(true));
+            self.departed.add(pool.members.iter().map(Member::endpoint));
+            pool
+        };
+        // Services of the user are dropped without a lock, and what they do then is no business of whoever closes.
+        let _dropped = contain(&*self.settings.hook, "drop", || drop(pool));
+        tell(&*self.settings.hook, &Event::Closed);
+        self.wake_waiters();
+        self.driver.wake();
     }
 }
