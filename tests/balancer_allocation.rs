@@ -1,4 +1,4 @@
-//! Requests on a balancer in steady state allocate nothing.
+//! Requests on a balancer in steady state allocate nothing, and failures a known number of times.
 
 #![cfg(all(feature = "full", not(loom)))]
 
@@ -6,7 +6,9 @@
 mod allocations;
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, Ready, ready};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,11 +16,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use poise::core::policy::{Maglev, PriorityFailover};
-use poise::core::{Attributes, Backend, LoadTracker, Outcome};
+use poise::core::{Attributes, Backend, InFlight, LoadTracker, Outcome};
 use poise::discovery::Directory;
 use poise::observe::TracingObserver;
 use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, Event, Hedge, Hook, Retry};
+use poise::tower::{Balancer, BalancerError, BalancerErrorKind, BoxError, Event, Hedge, Hook, Retry};
 use tower::Service;
 
 use self::allocations::allocations;
@@ -79,6 +81,19 @@ fn members() -> Members {
 
 /// Sends so many requests, and returns how often memory was allocated meanwhile.
 fn allocated_by<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64) -> usize {
+    allocated_until(balancer, requests, |request, answer| answer.is_ok_and(|answer| answer == request))
+}
+
+/// As [`allocated_by`], with what is expected of each answer.
+fn allocated_until<S, L>(
+    balancer: &Balancer<S, u64, L>,
+    requests: u64,
+    is_expected: impl Fn(u64, Result<u64, BalancerError>) -> bool,
+) -> usize
+where
+    S: Service<u64, Response = u64, Error: Into<BoxError>>,
+    L: LoadTracker,
+{
     let mut context = Context::from_waker(Waker::noop());
     let mut send = |request| {
         let mut response = pin!(balancer.send(request));
@@ -86,7 +101,8 @@ fn allocated_by<L: LoadTracker>(balancer: &Balancer<Echo, u64, L>, requests: u64
         if answer.is_pending() {
             answer = response.poll(&mut context);
         }
-        assert!(matches!(answer, Poll::Ready(Ok(answer)) if answer == request));
+        let Poll::Ready(answer) = answer else { panic!("nobody answered") };
+        assert!(is_expected(request, answer));
     };
     allocations(|| (0..requests).for_each(&mut send))
 }
@@ -116,6 +132,84 @@ fn failover_between_levels_allocates_nothing_per_request() {
     let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).key(|request: &u64| request);
     let policy = PriorityFailover::new(Maglev::new());
     let (balancer, _driver) = builder.policy(policy).timer(TokioTimer).build().unwrap();
+    assert_eq!(allocated_by(&balancer, 10_000), 0);
+}
+
+/// A service that is always ready and fails at once.
+#[derive(Clone)]
+struct Failing;
+
+/// It is no empty type, so that it takes memory in its box.
+#[derive(Clone, Copy, Debug)]
+struct Fault(u64);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "request {} failed", self.0)
+    }
+}
+
+impl Error for Fault {}
+
+impl Service<u64> for Failing {
+    type Response = u64;
+    type Error = Fault;
+    type Future = Ready<Result<u64, Fault>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: u64) -> Self::Future {
+        ready(Err(Fault(request)))
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_allocates_twice() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO);
+    let builder = builder.load(|| InFlight::with_limit(1).unwrap());
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+    let _held: Vec<_> = (0..5).map(|request| balancer.send(request)).collect();
+    let is_full = |_, answer: Result<u64, BalancerError>| {
+        matches!(answer.unwrap_err().kind(), BalancerErrorKind::AtCapacity(_))
+    };
+    assert_eq!(allocated_until(&balancer, 1_000, is_full), 2_000);
+}
+
+#[test]
+fn an_answer_that_counts_as_a_failure_allocates_once() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO);
+    let builder = builder.without_circuit().classify(|_| Outcome::Failure);
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+    assert_eq!(allocated_by(&balancer, 1_000), 1_000);
+}
+
+#[test]
+fn an_error_of_an_endpoint_allocates_twice_beside_its_own_box() {
+    let _alone = alone();
+    for says_unsent in [false, true] {
+        let members = members();
+        let builder = Balancer::builder().discover(members.reader(), |_, _| Failing).without_circuit();
+        let builder = if says_unsent { builder.unsent(|_| true) } else { builder };
+        let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
+        let is_failure =
+            |_, answer: Result<u64, BalancerError>| answer.unwrap_err().is_retryable() == says_unsent;
+        assert_eq!(allocated_until(&balancer, 1_000, is_failure), 3_000, "unsent: {says_unsent}");
+    }
+}
+
+#[test]
+fn knowing_what_was_not_sent_costs_nothing_where_all_goes_well() {
+    let _alone = alone();
+    let members = members();
+    let builder = Balancer::builder().discover(members.reader(), |_, _| ECHO).idempotent(|_: &u64| false);
+    let builder = builder.retry(Retry::attempts(3).unwrap()).unsent(|fault: &Infallible| match *fault {});
+    let (balancer, _driver) = builder.timer(TokioTimer).build().unwrap();
     assert_eq!(allocated_by(&balancer, 10_000), 0);
 }
 

@@ -32,7 +32,8 @@ use crate::tower::{BalancerError, BoxError};
 /// - An endpoint that fails to become ready is charged and avoided, and another one gets the untouched request, until each
 ///   member has been tried once. This costs no retry: no service has had the request.
 /// - The answer is classified. Circuit, load and statistics learn from it, and a failure may be tried again when
-///   [`retry`](super::Builder::retry) was asked for.
+///   [`retry`](super::Builder::retry) was asked for; also that of a request that must not be sent twice, when the error says
+///   that [nobody had it](super::Builder::unsent).
 /// - When nobody is eligible the request waits, until somebody is or until nobody has been for the
 ///   [fail-fast time](super::Builder::fail_fast) of the pool; then it fails, and so do all that come after it, at once.
 ///
@@ -53,9 +54,12 @@ use crate::tower::{BalancerError, BoxError};
 ///
 /// # Complexity
 ///
-/// Per request: a pick of the policy, one permit, one ticket, a clone of the service. No allocation, and nothing is written
-/// that all requests share, unless there are retries, hedges or time limits, nobody is eligible, or a service is not ready when it
-/// is asked for the first time.
+/// Per request: a pick of the policy, one permit, one ticket, a clone of the service. A request that its first endpoint
+/// answers well allocates nothing, and nothing is written that all requests share, unless there are retries, hedges or time
+/// limits, nobody is eligible, or a service is not ready when it is asked for the first time.
+///
+/// A failure allocates: an answer that counts as one once; an error of an endpoint twice, beside the box of the error itself;
+/// a request that is refused, since nobody may take it, twice.
 ///
 /// # Examples
 ///
