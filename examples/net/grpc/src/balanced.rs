@@ -45,6 +45,7 @@ impl Balanced {
             .attempt_timeout(ATTEMPT)
             .retry(Retry::attempts(3)?)
             .idempotent(|call: &Call| shop::is_idempotent(call.uri().path()))
+            .unsent(status::is_unsent)
             .classify(|answer| answer.map_or_else(|status| outcome(status.code()), |_| Outcome::Success))
             .spawn()?;
         Ok(Self { balancer: balancer.guarded(guard) })
@@ -77,7 +78,7 @@ impl Service<Request<Body>> for Balanced {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
     use poise::core::Backend;
     use poise::discovery::Directory;
@@ -86,7 +87,7 @@ mod tests {
     use super::Balanced;
     use crate::shop::{Item, Order, ShopClient};
 
-    async fn ask(directory: &Directory<&'static str, Backend<std::net::SocketAddr>>) -> Status {
+    async fn ask(directory: &Directory<&'static str, Backend<SocketAddr>>) -> Status {
         let balanced = Balanced::over(directory.reader()).unwrap();
         ShopClient::new(balanced).get_price(Item { number: 7 }).await.unwrap_err()
     }
@@ -110,13 +111,29 @@ mod tests {
         assert!(status.message().contains("endpoint silent, call, attempt 1"), "{status}");
     }
 
+    /// Returns the address of a server that is not there.
+    fn gone() -> SocketAddr {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    }
+
     #[tokio::test]
     async fn a_server_that_is_not_there_is_unavailable_and_named() {
-        let gone = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let mut directory = Directory::new();
-        directory.upsert("gone", Backend::new(gone)).unwrap();
+        directory.upsert("gone", Backend::new(gone())).unwrap();
         let status = ask(&directory).await;
         assert_eq!(status.code(), Code::Unavailable, "{status}");
         assert!(status.message().contains("endpoint gone"), "{status}");
+    }
+
+    #[tokio::test]
+    async fn an_order_that_no_server_had_is_tried_elsewhere() {
+        let mut directory = Directory::new();
+        for name in ["gone", "gone too", "gone as well"] {
+            directory.upsert(name, Backend::new(gone())).unwrap();
+        }
+        let balanced = Balanced::over(directory.reader()).unwrap();
+        let status = ShopClient::new(balanced).place_order(Order { number: 1 }).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unavailable, "{status}");
+        assert!(status.message().contains("attempt 3"), "{status}");
     }
 }

@@ -60,7 +60,7 @@ impl Service<Call> for Server {
         let mut channel = self.channel.clone();
         Box::pin(async move {
             let answer = match answer.await {
-                Err(error) if is_unsent(&error) => {
+                Err(error) if is_too_late(&error) => {
                     poll_fn(|cx| channel.poll_ready(cx))
                         .await
                         .map_err(|error| lost("no connection", error))?;
@@ -88,7 +88,7 @@ impl Service<Call> for Server {
 
 /// Tells whether a connection had said goodbye before the call was sent on it. That is no failure of the server, and what gRPC
 /// calls a transparent retry is right for every method.
-fn is_unsent(error: &Error) -> bool {
+fn is_too_late(error: &Error) -> bool {
     let chain = successors(Some(error as &dyn std::error::Error), |error| error.source());
     chain.filter_map(|error| error.downcast_ref::<hyper::Error>()).any(hyper::Error::is_canceled)
 }

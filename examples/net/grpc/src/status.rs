@@ -1,11 +1,12 @@
 //! What a status says of the server that sent it, and which status an error of the balancer becomes.
 
 use std::error::Error;
+use std::iter::successors;
 use std::sync::Arc;
 
 use poise::core::Outcome;
 use poise::tower::{BalancerError, BalancerErrorKind, BoxError};
-use tonic::{Code, Status};
+use tonic::{Code, ConnectError, Status};
 
 /// Tells which codes are the server's fault. Who says that an item is not there has done what it should.
 pub(crate) fn outcome(code: Code) -> Outcome {
@@ -28,6 +29,11 @@ pub(crate) fn lost(what: &str, error: impl Into<BoxError>) -> Status {
     let mut status = Status::unavailable(format!("{what}: {cause}"));
     status.set_source(Arc::from(error));
     status
+}
+
+/// Tells whether no server had the call, as there was no connection to send it on: it may go elsewhere, whatever it does.
+pub(crate) fn is_unsent(status: &Status) -> bool {
+    successors(status.source(), |&error| error.source()).any(|error| error.is::<ConnectError>())
 }
 
 /// What the server said is passed on as it is. Of its failures, and of those of the balancer, the text says where they were.

@@ -68,6 +68,7 @@ pub(crate) fn balancer(members: SnapshotReader<&'static str, Backend<SocketAddr>
         .attempt_timeout(Duration::from_secs(2))
         .retry(Retry::attempts(2)?)
         .idempotent(|request: &Buffered| request.method().is_idempotent())
+        .unsent(Error::is_connect)
         .spawn()?;
     Ok(web)
 }

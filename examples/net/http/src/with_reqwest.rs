@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use poise::core::Backend;
 use poise::discovery::SnapshotReader;
-use poise::tower::{Balancer, BoxError};
+use poise::tower::{Balancer, BalancerError, BoxError};
 use reqwest::{Client, Error, Request, Response, Url};
 use tower::retry::{Policy, Retry};
 use tower::{Service, ServiceBuilder, ServiceExt};
@@ -46,6 +46,7 @@ pub(crate) fn balancer(members: SnapshotReader<&'static str, Backend<SocketAddr>
     let web = Balancer::builder()
         .discover(members, move |_key, server| Server { address: *server.id(), client: client.clone() })
         .attempt_timeout(Duration::from_secs(2))
+        .unsent(Error::is_connect)
         .spawn()?;
     Ok(web)
 }
@@ -54,7 +55,7 @@ pub(crate) fn stack(web: Web) -> Stack {
     ServiceBuilder::new().retry(Again { times: 5 }).service(web)
 }
 
-/// Sends again what may be sent twice and failed.
+/// Sends again what failed, if it may be sent twice or nobody had it.
 ///
 /// A retry around the balancer cannot avoid the server that failed, so it takes more attempts than one inside: as many as failures
 /// open a circuit, and one.
@@ -63,11 +64,12 @@ pub(crate) struct Again {
     times: u32,
 }
 
-impl<T, E> Policy<Request, T, E> for Again {
+impl<T> Policy<Request, T, BalancerError> for Again {
     type Future = Ready<()>;
 
-    fn retry(&mut self, _: &mut Request, result: &mut Result<T, E>) -> Option<Ready<()>> {
-        if result.is_ok() {
+    fn retry(&mut self, request: &mut Request, result: &mut Result<T, BalancerError>) -> Option<Ready<()>> {
+        let error = result.as_ref().err()?;
+        if !request.method().is_idempotent() && !error.is_retryable() {
             return None;
         }
         self.times = self.times.checked_sub(1)?;
@@ -76,7 +78,7 @@ impl<T, E> Policy<Request, T, E> for Again {
 
     /// A body that is a stream has no copy.
     fn clone_request(&mut self, request: &Request) -> Option<Request> {
-        if request.method().is_idempotent() { request.try_clone() } else { None }
+        request.try_clone()
     }
 }
 
