@@ -33,7 +33,7 @@ pub(crate) fn lost(what: &str, error: impl Into<BoxError>) -> Status {
 
 /// Tells whether no server had the call, as there was no connection to send it on: it may go elsewhere, whatever it does.
 pub(crate) fn is_unsent(status: &Status) -> bool {
-    successors(status.source(), |&error| error.source()).any(|error| error.is::<ConnectError>())
+    successors(status.source(), |&error| error.source()).any(<dyn Error>::is::<ConnectError>)
 }
 
 /// What the server said is passed on as it is. Of its failures, and of those of the balancer, the text says where they were.
