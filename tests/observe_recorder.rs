@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use poise::core::{Exclusion, ExclusionCounts, Exclusions, Outcome, Phase, PickError, Selection};
 use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Metrics, Noop, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder,
-    RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent, Fanout, HedgeEvent,
+    HedgeVerdict, MembershipEvent, Metrics, Noop, Observer, PanicEvent, PickEvent, PickVerdict,
+    ReadinessEvent, Recorder, RetryEvent,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -40,8 +40,9 @@ fn tell_each(observer: &(impl Observer + ?Sized)) {
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Sent).at("b"));
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied));
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Won));
-    observer.circuit(&CircuitEvent::new("a", CircuitChange::Tripped));
-    observer.circuit(&CircuitEvent::new("a", CircuitChange::Recovered));
+    for (epoch, change) in (1..).zip(CircuitChange::ALL) {
+        observer.circuit(&CircuitEvent::new("a", change, CircuitReason::Failures, epoch));
+    }
     observer.membership(&MembershipEvent::new(1, 3));
     observer.fail_fast(&FailFastEvent::started());
     observer.fail_fast(&FailFastEvent::ended());
@@ -61,13 +62,14 @@ fn assert_heard_each(recorder: &Recorder) {
         heard.hedges_denied(),
         heard.hedges_won(),
         heard.trips(),
+        heard.trips_withheld(),
         heard.recoveries(),
         heard.memberships(),
         heard.fail_fast_started(),
         heard.fail_fast_ended(),
         heard.panics(),
     ];
-    assert_eq!(all, [1; 14], "each kind of event is counted once, under its own name");
+    assert_eq!(all, [1; 15], "each kind of event is counted once, under its own name");
 }
 
 #[test]

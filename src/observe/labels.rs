@@ -1,6 +1,6 @@
 //! The names of dimensions, as exporters want them.
 
-use super::{OutlierChange, OutlierReason, PickVerdict};
+use super::{CircuitReason, OutlierChange, OutlierReason, PickVerdict};
 use crate::core::{Exclusion, Outcome, Phase};
 
 /// One of each kind of outcome; see [`outcome_kind`].
@@ -63,6 +63,13 @@ pub(super) const fn verdict(verdict: PickVerdict) -> &'static str {
         PickVerdict::PanicRejected => "panic_rejected",
         PickVerdict::InvalidSelection => "invalid_selection",
         PickVerdict::Closed => "closed",
+    }
+}
+
+pub(super) const fn circuit_reason(reason: CircuitReason) -> &'static str {
+    match reason {
+        CircuitReason::Failures => "failures",
+        CircuitReason::Probe => "probe",
     }
 }
 

@@ -55,6 +55,7 @@ pub struct MetricsObserver {
     hedges_denied: Counter,
     hedges_won: Counter,
     circuits_opened: Counter,
+    circuits_withheld: Counter,
     circuits_closed: Counter,
     outliers: [[Counter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     found_healthy: Counter,
@@ -94,6 +95,7 @@ impl MetricsObserver {
             hedges_denied: counter!(names::HEDGES, "result" => "denied"),
             hedges_won: counter!(names::HEDGES, "result" => "won"),
             circuits_opened: counter!(names::CIRCUIT_TRANSITIONS, "to" => "open"),
+            circuits_withheld: counter!(names::CIRCUIT_TRANSITIONS, "to" => "withheld"),
             circuits_closed: counter!(names::CIRCUIT_TRANSITIONS, "to" => "closed"),
             outliers: OutlierChange::ALL.map(|change| {
                 OutlierReason::ALL.map(|reason| {
@@ -149,10 +151,12 @@ impl Observer for MetricsObserver {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
-        match event.change {
-            CircuitChange::Tripped => self.circuits_opened.increment(1),
-            CircuitChange::Recovered => self.circuits_closed.increment(1),
-        }
+        let counter = match event.change {
+            CircuitChange::Tripped => &self.circuits_opened,
+            CircuitChange::Withheld => &self.circuits_withheld,
+            CircuitChange::Recovered => &self.circuits_closed,
+        };
+        counter.increment(1);
     }
 
     fn outlier(&self, event: &OutlierEvent<'_>) {
@@ -225,10 +229,13 @@ pub fn describe_metrics() {
         (names::ATTEMPTS, "attempts that ended"),
         (names::PICKS, "picks, by what they came to"),
         (names::EXCLUSIONS, "candidates that were excluded when a pick was refused"),
-        (names::READINESS_FAILURES, "attempts that failed before an endpoint was handed the request"),
+        (names::READINESS_FAILURES, "endpoints that failed before they were handed a request"),
         (names::RETRIES, "requests that were to be tried again"),
         (names::HEDGES, "requests that were to be sent to a second endpoint"),
-        (names::CIRCUIT_TRANSITIONS, "circuits that opened or closed"),
+        (
+            names::CIRCUIT_TRANSITIONS,
+            "circuits that opened or closed, and how often one was to open and the budget refused",
+        ),
         (
             names::OUTLIER_TRANSITIONS,
             "members that were ejected as outliers, that were to be, or that returned",

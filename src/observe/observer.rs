@@ -60,7 +60,8 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
-    /// Hears that an endpoint failed before it was handed a request. The attempt itself is told too.
+    /// Hears that an endpoint failed before it was handed a request. The attempt itself is told too, unless the event is
+    /// [isolated](ReadinessEvent::isolated).
     fn readiness_failed(&self, event: &ReadinessEvent<'_>) {
         let _ = event;
     }
@@ -75,7 +76,7 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
-    /// Hears that the circuit of an endpoint opened or closed.
+    /// Hears that the circuit of an endpoint opened, was to open, or closed.
     fn circuit(&self, event: &CircuitEvent<'_>) {
         let _ = event;
     }

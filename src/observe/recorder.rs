@@ -59,6 +59,7 @@ struct Counters {
     hedges_denied: StripedCounter,
     hedges_won: StripedCounter,
     trips: StripedCounter,
+    trips_withheld: StripedCounter,
     recoveries: StripedCounter,
     outliers: [[StripedCounter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     found_healthy: StripedCounter,
@@ -94,6 +95,7 @@ impl Recorder {
             hedges_denied: counters.hedges_denied.sum(),
             hedges_won: counters.hedges_won.sum(),
             trips: counters.trips.sum(),
+            trips_withheld: counters.trips_withheld.sum(),
             recoveries: counters.recoveries.sum(),
             outliers: counters.outliers.each_ref().map(|change| change.each_ref().map(StripedCounter::sum)),
             found_healthy: counters.found_healthy.sum(),
@@ -123,6 +125,7 @@ impl Counters {
             hedges_denied: StripedCounter::new(),
             hedges_won: StripedCounter::new(),
             trips: StripedCounter::new(),
+            trips_withheld: StripedCounter::new(),
             recoveries: StripedCounter::new(),
             outliers: std::array::from_fn(|_| std::array::from_fn(counter)),
             found_healthy: StripedCounter::new(),
@@ -172,10 +175,12 @@ impl Observer for Recorder {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
-        match event.change {
-            CircuitChange::Tripped => self.counters.trips.add(1),
-            CircuitChange::Recovered => self.counters.recoveries.add(1),
-        }
+        let counter = match event.change {
+            CircuitChange::Tripped => &self.counters.trips,
+            CircuitChange::Withheld => &self.counters.trips_withheld,
+            CircuitChange::Recovered => &self.counters.recoveries,
+        };
+        counter.add(1);
     }
 
     fn outlier(&self, event: &OutlierEvent<'_>) {

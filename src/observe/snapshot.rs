@@ -23,6 +23,7 @@ pub struct RecorderSnapshot {
     pub(super) hedges_denied: u64,
     pub(super) hedges_won: u64,
     pub(super) trips: u64,
+    pub(super) trips_withheld: u64,
     pub(super) recoveries: u64,
     pub(super) outliers: [[u64; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     pub(super) found_healthy: u64,
@@ -61,7 +62,8 @@ impl RecorderSnapshot {
         self.exclusions[reason as usize]
     }
 
-    /// Returns how many attempts failed before an endpoint was handed the request.
+    /// Returns how often an endpoint failed before it was handed a request, in an attempt or when it was made ready ahead of
+    /// any.
     #[must_use]
     pub fn readiness_failures(&self) -> u64 {
         self.readiness_failures
@@ -101,6 +103,12 @@ impl RecorderSnapshot {
     #[must_use]
     pub fn trips(&self) -> u64 {
         self.trips
+    }
+
+    /// Returns how often a circuit was to open and the budget had it stay closed. It asks again at each further failure.
+    #[must_use]
+    pub fn trips_withheld(&self) -> u64 {
+        self.trips_withheld
     }
 
     /// Returns how often a circuit closed.
@@ -199,6 +207,7 @@ impl RecorderSnapshot {
             ("hedges", "denied", "", self.hedges_denied),
             ("hedges", "won", "", self.hedges_won),
             ("circuits", "tripped", "", self.trips),
+            ("circuits", "withheld", "", self.trips_withheld),
             ("circuits", "recovered", "", self.recoveries),
             ("probes", "found healthy", "", self.found_healthy),
             ("probes", "found unhealthy", "", self.found_unhealthy),

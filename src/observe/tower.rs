@@ -2,12 +2,12 @@
 
 use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
-    PickEvent, PickVerdict, ProbeEvent, RetryEvent,
+    AttemptEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent, HedgeEvent,
+    HedgeVerdict, MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent,
+    PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, PickError};
-use crate::health::OutlierCause;
+use crate::health::{OutlierCause, TripCause};
 use crate::sync::{Mutex, lock};
 use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
 
@@ -69,6 +69,10 @@ struct Told {
 impl<O: Observer> ObserverHook<O> {
     fn pick(&self, event: &PickEvent<'_>) {
         contain(|| self.observer.pick(event));
+    }
+
+    fn circuit(&self, endpoint: &str, change: CircuitChange, reason: CircuitReason, epoch: u64) {
+        contain(|| self.observer.circuit(&CircuitEvent::new(endpoint, change, reason, epoch)));
     }
 
     fn outlier(&self, endpoint: &str, change: OutlierChange, cause: OutlierCause, epoch: u64) {
@@ -147,11 +151,18 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             }
             Event::HedgeDenied => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied))),
             Event::HedgeWon => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Won))),
-            Event::Tripped { endpoint } => {
-                contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Tripped)));
+            Event::Tripped { endpoint, cause, epoch } => {
+                let reason = match cause {
+                    TripCause::Failures => CircuitReason::Failures,
+                    TripCause::Probe => CircuitReason::Probe,
+                };
+                self.circuit(endpoint, CircuitChange::Tripped, reason, epoch);
             }
-            Event::Recovered { endpoint } => {
-                contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Recovered)));
+            Event::TripWithheld { endpoint, epoch } => {
+                self.circuit(endpoint, CircuitChange::Withheld, CircuitReason::Failures, epoch);
+            }
+            Event::Recovered { endpoint, epoch } => {
+                self.circuit(endpoint, CircuitChange::Recovered, CircuitReason::Probe, epoch);
             }
             Event::Ejected { endpoint, cause, epoch, .. } => {
                 self.outlier(endpoint, OutlierChange::Ejected, cause, epoch);

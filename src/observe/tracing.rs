@@ -10,7 +10,7 @@ use super::labels;
 use super::{
     AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
     MembershipEvent, Observer, OutlierChange, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent,
-    ProbeEvent, RetryEvent,
+    ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, ExclusionCounts};
 
@@ -18,8 +18,9 @@ use crate::core::{AttemptScope, ExclusionCounts};
 ///
 /// | event | level | fields |
 /// |---|---|---|
-/// | circuit opened | warn | `network.peer.address` |
-/// | circuit closed | info | `network.peer.address` |
+/// | circuit opened | warn | `network.peer.address`, `reason`, `epoch` |
+/// | circuit closed | info | `network.peer.address`, `reason`, `epoch` |
+/// | the budget had a circuit stay closed, at each further failure | debug | `network.peer.address`, `reason`, `epoch` |
 /// | member was ejected as an outlier, or the budget had it stay | warn | `network.peer.address`, `reason`, `epoch` |
 /// | ejected member returned | info | `network.peer.address`, `reason`, `epoch` |
 /// | probes found an endpoint unhealthy | warn | `network.peer.address`, `epoch` |
@@ -35,6 +36,7 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// | a retry was denied | debug | |
 /// | a hedge was denied | debug | |
 /// | a request is hedged, a hedge had the answer first | trace | `network.peer.address` of a new hedge |
+/// | an endpoint failed to become ready with no attempt under way there | warn | `network.peer.address` |
 /// | an attempt failed | debug | `network.peer.address`, `phase`, `error.type`, `elapsed_seconds` |
 /// | any other attempt ended | trace | `network.peer.address`, `phase`, `outcome`, `elapsed_seconds` |
 ///
@@ -61,9 +63,10 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// # Examples
 ///
 /// ```
-/// use poise::observe::{CircuitChange, CircuitEvent, Observer, TracingObserver};
+/// use poise::observe::{CircuitChange, CircuitEvent, CircuitReason, Observer, TracingObserver};
 ///
-/// TracingObserver::new().circuit(&CircuitEvent::new("10.0.0.1:80", CircuitChange::Tripped));
+/// let event = CircuitEvent::new("10.0.0.1:80", CircuitChange::Tripped, CircuitReason::Failures, 1);
+/// TracingObserver::new().circuit(&event);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct TracingObserver {
@@ -187,6 +190,17 @@ impl Observer for TracingObserver {
         }
     }
 
+    fn readiness_failed(&self, event: &ReadinessEvent<'_>) {
+        // Otherwise the attempt has said it.
+        if event.isolated {
+            warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint },
+                "an endpoint failed to become ready"
+            );
+        }
+    }
+
     fn retry(&self, event: &RetryEvent) {
         if event.granted {
             trace!(target: TARGET, "a request is tried again");
@@ -206,13 +220,23 @@ impl Observer for TracingObserver {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
+        let (reason, epoch) = (labels::circuit_reason(event.reason), event.epoch);
         match event.change {
-            CircuitChange::Tripped => {
-                warn!(target: TARGET, { network.peer.address = event.endpoint }, "a circuit opened");
-            }
-            CircuitChange::Recovered => {
-                info!(target: TARGET, { network.peer.address = event.endpoint }, "a circuit closed");
-            }
+            CircuitChange::Tripped => warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit opened"
+            ),
+            CircuitChange::Withheld => debug!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit was not opened: the budget is spent"
+            ),
+            CircuitChange::Recovered => info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit closed"
+            ),
         }
     }
 

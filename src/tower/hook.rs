@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{BalancerErrorKind, OperatorVerb};
 use crate::core::{AttemptScope, Outcome, Phase};
-use crate::health::OutlierCause;
+use crate::health::{OutlierCause, TripCause};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,11 +51,25 @@ pub enum Event<'a> {
     Tripped {
         /// The name of the endpoint.
         endpoint: &'a str,
+        /// Which attempts made it open.
+        cause: TripCause,
+        /// The epoch of the circuit that this started.
+        epoch: u64,
     },
-    /// The circuit of an endpoint closed.
+    /// The circuit of an endpoint was to open, but the [budget](super::Builder::exclusions) has it stay closed. It asks again at
+    /// each further failure.
+    TripWithheld {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// The epoch of the circuit, which goes on.
+        epoch: u64,
+    },
+    /// The circuit of an endpoint closed, because enough attempts that it let through as probes succeeded.
     Recovered {
         /// The name of the endpoint.
         endpoint: &'a str,
+        /// The epoch of the circuit that this started.
+        epoch: u64,
     },
     /// A member fared worse than the others, and takes no requests for a time.
     Ejected {
