@@ -479,7 +479,7 @@ async fn a_thousand_members_that_come_and_go_add_no_series() {
         .spawn()
         .unwrap();
     let before = exported.collect().len();
-    assert_eq!(before, 62, "as documented");
+    assert_eq!(before, 68, "as documented");
     for key in 2..1_002 {
         script.set(key, if key % 3 == 0 { Mode::Fails } else { Mode::Answers });
         members.upsert_with(key, (), Attributes::default()).unwrap();

@@ -13,9 +13,10 @@ use metrics_util::MetricKind;
 use metrics_util::debugging::DebugValue;
 use poise::core::{Exclusion, ExclusionCounts, Exclusions, Outcome, Phase, PickError};
 use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent, HedgeEvent,
-    HedgeVerdict, MembershipEvent, MetricsObserver, Observer, OutlierChange, OutlierEvent, OutlierReason,
-    PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent,
+    HedgeEvent, HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, MetricsObserver, Observer,
+    OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict,
+    ProbeEvent, ReadinessEvent, RetryEvent,
 };
 
 use self::exported::Exported;
@@ -50,113 +51,81 @@ const REASONS: &[&str] = &[
     "custom",
 ];
 
-/// A name, its labels with their values, and what it is.
-type Family =
-    (&'static str, &'static [(&'static str, &'static [&'static str])], MetricKind, Unit, &'static str);
+/// The labels of a metric, with their values.
+type Labels = &'static [(&'static str, &'static [&'static str])];
+
+/// A name, its labels, and what it is.
+type Family = (&'static str, Labels, MetricKind, Unit, &'static str);
+
+const fn counter(name: &'static str, labels: Labels, description: &'static str) -> Family {
+    (name, labels, MetricKind::Counter, Unit::Count, description)
+}
+
+const fn shown(name: &'static str, labels: Labels, description: &'static str) -> Family {
+    (name, labels, MetricKind::Gauge, Unit::Count, description)
+}
+
+const fn durations(name: &'static str, labels: Labels, description: &'static str) -> Family {
+    (name, labels, MetricKind::Histogram, Unit::Seconds, description)
+}
 
 /// Every metric, as dashboards and alerts rely on it.
 const FAMILIES: &[Family] = &[
-    (
-        "poise.attempts",
-        &[("phase", PHASES), ("outcome", OUTCOMES)],
-        MetricKind::Counter,
-        Unit::Count,
-        "attempts that ended",
-    ),
-    (
-        "poise.attempt.duration",
-        &[("outcome", OUTCOMES)],
-        MetricKind::Histogram,
-        Unit::Seconds,
-        "how long attempts took",
-    ),
-    ("poise.picks", &[("result", VERDICTS)], MetricKind::Counter, Unit::Count, "picks, by what they came to"),
-    (
+    counter("poise.attempts", &[("phase", PHASES), ("outcome", OUTCOMES)], "attempts that ended"),
+    durations("poise.attempt.duration", &[("outcome", OUTCOMES)], "how long attempts took"),
+    counter("poise.picks", &[("result", VERDICTS)], "picks, by what they came to"),
+    counter(
         "poise.exclusions",
         &[("reason", REASONS)],
-        MetricKind::Counter,
-        Unit::Count,
         "candidates that were excluded when a pick was refused",
     ),
-    (
-        "poise.readiness.failures",
-        &[],
-        MetricKind::Counter,
-        Unit::Count,
-        "endpoints that failed before they were handed a request",
-    ),
-    (
-        "poise.retries",
-        &[("result", &["granted", "denied"])],
-        MetricKind::Counter,
-        Unit::Count,
-        "requests that were to be tried again",
-    ),
-    (
+    counter("poise.readiness.failures", &[], "endpoints that failed before they were handed a request"),
+    counter("poise.retries", &[("result", &["granted", "denied"])], "requests that were to be tried again"),
+    counter(
         "poise.hedges",
         &[("result", &["sent", "denied", "won"])],
-        MetricKind::Counter,
-        Unit::Count,
         "requests that were to be sent to a second endpoint",
     ),
-    (
+    counter(
         "poise.circuit.transitions",
         &[("to", &["open", "withheld", "closed"])],
-        MetricKind::Counter,
-        Unit::Count,
         "circuits that opened or closed, and how often one was to open and the budget refused",
     ),
-    (
+    counter(
         "poise.outlier.transitions",
         &[("to", &["ejected", "withheld", "returned"]), ("reason", &["success_rate", "failure_percentage"])],
-        MetricKind::Counter,
-        Unit::Count,
         "members that were ejected as outliers, that were to be, or that returned",
     ),
-    (
+    counter(
         "poise.probe.verdicts",
         &[("to", &["healthy", "unhealthy"])],
-        MetricKind::Counter,
-        Unit::Count,
         "endpoints that probes found healthy or unhealthy",
     ),
-    (
+    counter(
         "poise.panic.transitions",
         &[("to", &["on", "off"])],
-        MetricKind::Counter,
-        Unit::Count,
         "how often too few members began to be healthy or ceased to",
     ),
-    (
-        "poise.balancers.in_panic",
+    shown("poise.balancers.in_panic", &[], "balancers of whose members too few are healthy"),
+    counter(
+        "poise.member.changes",
+        &[("change", &["drain", "exclude", "force_open", "restore", "drained"])],
+        "what operators said of members, and drains that are done",
+    ),
+    counter(
+        "poise.build.failures",
         &[],
-        MetricKind::Gauge,
-        Unit::Count,
-        "balancers of whose members too few are healthy",
+        "services of members that could not be built, did not connect or were not ready to take over",
     ),
-    ("poise.memberships", &[], MetricKind::Counter, Unit::Count, "memberships that took effect"),
-    (
-        "poise.members",
-        &[("state", &["built", "unbuilt"])],
-        MetricKind::Gauge,
-        Unit::Count,
-        "members of all balancers",
-    ),
-    (
+    counter("poise.memberships", &[], "memberships that took effect"),
+    shown("poise.members", &[("state", &["built", "unbuilt"])], "members of all balancers"),
+    counter(
         "poise.fail_fast.transitions",
         &[("to", &["on", "off"])],
-        MetricKind::Counter,
-        Unit::Count,
         "how often requests began to fail at once or ceased to",
     ),
-    (
-        "poise.balancers.failing_fast",
-        &[],
-        MetricKind::Gauge,
-        Unit::Count,
-        "balancers that let requests fail at once",
-    ),
-    ("poise.panics", &[], MetricKind::Counter, Unit::Count, "panics in code of the user that were contained"),
+    shown("poise.balancers.failing_fast", &[], "balancers that let requests fail at once"),
+    counter("poise.panics", &[], "panics in code of the user that were contained"),
 ];
 
 /// Returns the series of a metric: one for each combination of its labels.
@@ -181,7 +150,7 @@ fn every_series_is_there_from_the_start_with_its_kind_its_unit_and_what_it_is() 
     found.sort_by(|one, other| one.0.cmp(&other.0));
     expected.sort_by(|one, other| one.0.cmp(&other.0));
     assert_eq!(found, expected);
-    assert_eq!(found.len(), 62, "as documented");
+    assert_eq!(found.len(), 68, "as documented");
 }
 
 /// Tells an observer something, and asserts that this changes these series, and no others.
@@ -268,6 +237,11 @@ fn what_comes_one_at_a_time_has_a_series_of_its_own() {
     }
     assert_counts(|it| it.probe(&ProbeEvent::healthy("a", 1)), "poise.probe.verdicts,to=healthy");
     assert_counts(|it| it.probe(&ProbeEvent::unhealthy("a", 2)), "poise.probe.verdicts,to=unhealthy");
+    assert_counts(|it| it.build_failed(&BuildEvent::failed("a", 3)), "poise.build.failures");
+    for change in MemberChange::ALL {
+        let series = format!("poise.member.changes,change={change}");
+        assert_counts(|it| it.member(&MemberEvent::new("a", change)), &series);
+    }
     assert_counts(|it| it.panicked(&PanicEvent::new("policy")), "poise.panics");
 }
 

@@ -5,7 +5,6 @@
 #[path = "support/fields.rs"]
 mod fields;
 #[path = "support/kept_events.rs"]
-#[expect(dead_code, reason = "there is only one to be looked at")]
 mod kept_events;
 #[path = "support/script.rs"]
 mod script;
@@ -28,8 +27,7 @@ use poise::observe::{
 };
 use poise::tower::{Balance, DiscoveryBalance, ReadinessObserver, in_flight_factory};
 
-use self::fields::Value;
-use self::kept_events::Events;
+use self::kept_events::{Events, at, said};
 use self::script::{Fake, Readiness, Refused, Script};
 use self::standing::{ask, is_ready, standing, who};
 
@@ -113,9 +111,7 @@ fn a_failure_is_a_warning_that_names_the_endpoint() {
         let observed = ObservedReadiness::new(TracingObserver::new()).named_by(name);
         assert!(is_ready(&mut balance.observe_readiness(observed)));
     });
-    let [event] = &events.all()[..] else { panic!("{:?} is not one event", events.all()) };
-    assert_eq!((event.level, &*event.message), (Level::WARN, "an endpoint failed to become ready"));
-    assert_eq!(event.fields, [("network.peer.address", Value::Text("a".into()))].into());
+    assert_eq!(events.all(), [said(Level::WARN, "an endpoint failed to become ready", &[at("a")])]);
 }
 
 #[test]

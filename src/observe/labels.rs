@@ -1,6 +1,6 @@
 //! The names of dimensions, as exporters want them.
 
-use super::{CircuitReason, OutlierChange, OutlierReason, PickVerdict};
+use super::{CircuitReason, MemberChange, OutlierChange, OutlierReason, PickVerdict};
 use crate::core::{Exclusion, Outcome, Phase};
 
 /// One of each kind of outcome; see [`outcome_kind`].
@@ -85,5 +85,15 @@ pub(super) const fn outlier_reason(reason: OutlierReason) -> &'static str {
     match reason {
         OutlierReason::SuccessRate => "success_rate",
         OutlierReason::FailurePercentage => "failure_percentage",
+    }
+}
+
+pub(super) const fn member_change(change: MemberChange) -> &'static str {
+    match change {
+        MemberChange::Drain => "drain",
+        MemberChange::Exclude => "exclude",
+        MemberChange::ForceOpen => "force_open",
+        MemberChange::Restore => "restore",
+        MemberChange::Drained => "drained",
     }
 }

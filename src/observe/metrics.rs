@@ -7,9 +7,10 @@ use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use super::labels::{self, OUTCOMES, outcome_kind};
 use super::names;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
-    PickEvent, PickVerdict, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent,
+    HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange, OutlierEvent,
+    OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, ReadinessEvent,
+    RetryEvent,
 };
 use crate::core::{Exclusion, ExclusionCounts, Phase};
 
@@ -63,6 +64,8 @@ pub struct MetricsObserver {
     panic_on: Counter,
     panic_off: Counter,
     in_panic: Gauge,
+    members: [Counter; MemberChange::ALL.len()],
+    build_failures: Counter,
     memberships: Counter,
     built: Gauge,
     unbuilt: Gauge,
@@ -108,6 +111,9 @@ impl MetricsObserver {
             panic_on: counter!(names::PANIC_TRANSITIONS, "to" => "on"),
             panic_off: counter!(names::PANIC_TRANSITIONS, "to" => "off"),
             in_panic: gauge!(names::IN_PANIC),
+            members: MemberChange::ALL
+                .map(|change| counter!(names::MEMBER_CHANGES, "change" => labels::member_change(change))),
+            build_failures: counter!(names::BUILD_FAILURES),
             memberships: counter!(names::MEMBERSHIPS),
             built: gauge!(names::MEMBERS, "state" => "built"),
             unbuilt: gauge!(names::MEMBERS, "state" => "unbuilt"),
@@ -177,6 +183,14 @@ impl Observer for MetricsObserver {
         }
     }
 
+    fn member(&self, event: &MemberEvent<'_>) {
+        self.members[event.change as usize].increment(1);
+    }
+
+    fn build_failed(&self, _: &BuildEvent<'_>) {
+        self.build_failures.increment(1);
+    }
+
     fn membership(&self, event: &MembershipEvent) {
         self.memberships.increment(1);
         self.built.increment(event.members as f64 - event.members_before as f64);
@@ -242,6 +256,11 @@ pub fn describe_metrics() {
         ),
         (names::PROBE_VERDICTS, "endpoints that probes found healthy or unhealthy"),
         (names::PANIC_TRANSITIONS, "how often too few members began to be healthy or ceased to"),
+        (names::MEMBER_CHANGES, "what operators said of members, and drains that are done"),
+        (
+            names::BUILD_FAILURES,
+            "services of members that could not be built, did not connect or were not ready to take over",
+        ),
         (names::MEMBERSHIPS, "memberships that took effect"),
         (names::FAIL_FAST_TRANSITIONS, "how often requests began to fail at once or ceased to"),
         (names::PANICS, "panics in code of the user that were contained"),

@@ -29,6 +29,7 @@ mod fanout;
 mod health;
 mod labels;
 mod latency;
+mod member;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "metrics")]
@@ -39,6 +40,8 @@ mod policy;
 mod readiness;
 mod recorder;
 mod snapshot;
+#[cfg(feature = "tracing")]
+mod span;
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 mod tower;
 #[cfg(feature = "tracing")]
@@ -55,6 +58,7 @@ pub use self::health::{
     CircuitChange, CircuitEvent, CircuitReason, OutlierChange, OutlierEvent, OutlierReason, PanicModeEvent,
     ProbeEvent,
 };
+pub use self::member::{BuildEvent, MemberChange, MemberEvent};
 #[cfg(feature = "metrics")]
 pub use self::metrics::{MetricsObserver, describe_metrics};
 pub use self::observer::{Noop, Observer};
@@ -64,5 +68,7 @@ pub use self::readiness::{ObservedReadiness, Unnamed};
 pub use self::recorder::{Metrics, Recorder};
 pub use self::snapshot::RecorderSnapshot;
 #[cfg(feature = "tracing")]
-pub use self::tracing::{TracingObserver, request_span};
+pub use self::span::request_span;
+#[cfg(feature = "tracing")]
+pub use self::tracing::TracingObserver;
 pub use self::verdict::PickVerdict;

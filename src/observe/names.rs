@@ -1,6 +1,6 @@
 //! The names of the metrics, as the facade knows them.
 //!
-//! Labels take a fixed, small number of values each; there are 62 series in all, whatever the members and the traffic.
+//! Labels take a fixed, small number of values each; there are 68 series in all, whatever the members and the traffic.
 
 /// Counts attempts that ended.
 ///
@@ -59,6 +59,14 @@ pub const PANIC_TRANSITIONS: &str = "poise.panic.transitions";
 
 /// Shows how many balancers are in panic now.
 pub const IN_PANIC: &str = "poise.balancers.in_panic";
+
+/// Counts what operators said of members, and drains that are done.
+///
+/// Label: `change` (`drain`, `exclude`, `force_open`, `restore`, `drained`).
+pub const MEMBER_CHANGES: &str = "poise.member.changes";
+
+/// Counts how often the service of a member could not be built, did not connect, or was not ready to take over.
+pub const BUILD_FAILURES: &str = "poise.build.failures";
 
 /// Counts memberships that took effect.
 pub const MEMBERSHIPS: &str = "poise.memberships";

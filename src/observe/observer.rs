@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, OutlierEvent,
-    PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MemberEvent,
+    MembershipEvent, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent,
+    RetryEvent,
 };
 use crate::core::AttemptScope;
 
@@ -96,6 +97,16 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
+    /// Hears what an operator said of a member, or that its drain is done.
+    fn member(&self, event: &MemberEvent<'_>) {
+        let _ = event;
+    }
+
+    /// Hears that the service of a member could not be built, did not connect, or was not ready to take over.
+    fn build_failed(&self, event: &BuildEvent<'_>) {
+        let _ = event;
+    }
+
     /// Hears that a membership took effect.
     fn membership(&self, event: &MembershipEvent) {
         let _ = event;
@@ -172,6 +183,14 @@ macro_rules! delegate_observer {
 
             fn panic_mode(&self, event: &PanicModeEvent) {
                 (**self).panic_mode(event);
+            }
+
+            fn member(&self, event: &MemberEvent<'_>) {
+                (**self).member(event);
+            }
+
+            fn build_failed(&self, event: &BuildEvent<'_>) {
+                (**self).build_failed(event);
             }
 
             fn membership(&self, event: &MembershipEvent) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::labels::{self, OUTCOMES, outcome_kind};
-use super::{OutlierChange, OutlierReason, PickVerdict};
+use super::{MemberChange, OutlierChange, OutlierReason, PickVerdict};
 use crate::core::histogram::quantile;
 use crate::core::{Exclusion, Outcome, Phase};
 
@@ -30,6 +30,8 @@ pub struct RecorderSnapshot {
     pub(super) found_unhealthy: u64,
     pub(super) panic_started: u64,
     pub(super) panic_ended: u64,
+    pub(super) members: [u64; MemberChange::ALL.len()],
+    pub(super) build_failures: u64,
     pub(super) memberships: u64,
     pub(super) fail_fast_started: u64,
     pub(super) fail_fast_ended: u64,
@@ -147,6 +149,18 @@ impl RecorderSnapshot {
         self.panic_ended
     }
 
+    /// Returns how often this was said of a member, or became of it.
+    #[must_use]
+    pub fn members(&self, change: MemberChange) -> u64 {
+        self.members[change as usize]
+    }
+
+    /// Returns how often the service of a member could not be built, did not connect, or was not ready to take over.
+    #[must_use]
+    pub fn build_failures(&self) -> u64 {
+        self.build_failures
+    }
+
     /// Returns how many memberships took effect.
     #[must_use]
     pub fn memberships(&self) -> u64 {
@@ -199,6 +213,9 @@ impl RecorderSnapshot {
                 ("outliers", labels::outlier_change(change), labels::outlier_reason(reason), count)
             })
         });
+        let members = MemberChange::ALL
+            .into_iter()
+            .map(|change| ("members", labels::member_change(change), "", self.members(change)));
         let others = [
             ("readiness failures", "", "", self.readiness_failures),
             ("retries", "granted", "", self.retries),
@@ -213,25 +230,26 @@ impl RecorderSnapshot {
             ("probes", "found unhealthy", "", self.found_unhealthy),
             ("panic", "started", "", self.panic_started),
             ("panic", "ended", "", self.panic_ended),
+            ("build failures", "", "", self.build_failures),
             ("memberships", "", "", self.memberships),
             ("fail fast", "started", "", self.fail_fast_started),
             ("fail fast", "ended", "", self.fail_fast_ended),
             ("contained panics", "", "", self.panics),
         ];
-        attempts.chain(picks).chain(exclusions).chain(outliers).chain(others)
+        attempts.chain(picks).chain(exclusions).chain(outliers).chain(members).chain(others)
     }
 }
 
 impl fmt::Display for RecorderSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<18} {:<21} {:<9} {:>20}", "count", "of", "by", "value")?;
+        write!(f, "{:<18} {:<21} {:<18} {:>20}", "count", "of", "by", "value")?;
         for (name, of, by, count) in self.rows().filter(|(.., count)| *count > 0) {
-            write!(f, "\n{name:<18} {of:<21} {by:<9} {count:>20}")?;
+            write!(f, "\n{name:<18} {of:<21} {by:<18} {count:>20}")?;
         }
         for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
             if let Some(latency) = self.latency(part) {
                 let latency = format!("{latency:?}");
-                write!(f, "\n{:<18} {name:<21} {:<9} {latency:>20}", "latency", "")?;
+                write!(f, "\n{:<18} {name:<21} {:<18} {latency:>20}", "latency", "")?;
             }
         }
         Ok(())

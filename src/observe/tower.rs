@@ -2,14 +2,14 @@
 
 use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent, HedgeEvent,
-    HedgeVerdict, MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent,
-    PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent,
+    HedgeEvent, HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange,
+    OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, PickError};
 use crate::health::{OutlierCause, TripCause};
 use crate::sync::{Mutex, lock};
-use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
+use crate::tower::{BalancerErrorKind, Builder, Event, Hook, OperatorVerb};
 
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Tells `observer` what happens, beside those that are told already.
@@ -192,8 +192,21 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::FailFast { on: false } => self.fail_fast(FailFastEvent::ended()),
             Event::Contained { what } => contain(|| observer.panicked(&PanicEvent::new(what))),
             Event::Closed => self.close(),
-            // What comes of these is in the picks.
-            Event::Operator { .. } | Event::Drained { .. } => {}
+            Event::Operator { endpoint, verb } => {
+                let change = match verb {
+                    OperatorVerb::Drain => MemberChange::Drain,
+                    OperatorVerb::Exclude => MemberChange::Exclude,
+                    OperatorVerb::ForceOpen => MemberChange::ForceOpen,
+                    OperatorVerb::Restore => MemberChange::Restore,
+                };
+                contain(|| observer.member(&MemberEvent::new(endpoint, change)));
+            }
+            Event::Drained { endpoint } => {
+                contain(|| observer.member(&MemberEvent::new(endpoint, MemberChange::Drained)));
+            }
+            Event::BuildFailed { endpoint, failures } => {
+                contain(|| observer.build_failed(&BuildEvent::failed(endpoint, failures)));
+            }
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ::tracing::field::Empty;
 use ::tracing::level_filters::LevelFilter;
-use ::tracing::{Span, debug, info, info_span, trace, warn};
+use ::tracing::{Span, debug, info, trace, warn};
 
 use super::labels;
+use super::span::{TARGET, attempt_span};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent,
-    ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent,
+    HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange, OutlierEvent,
+    PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, ExclusionCounts};
 
@@ -27,6 +27,8 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// | probes found an endpoint healthy | info | `network.peer.address`, `epoch` |
 /// | too few members are healthy | warn | `eligible`, `members` |
 /// | enough members are healthy again | info | `eligible`, `members` |
+/// | an operator said something of a member, a drain is done | info | `network.peer.address`, `change` |
+/// | the service of a member could not be built, did not connect, or was not ready to take over | warn | `network.peer.address`, `failures` |
 /// | membership took effect | info | `revision`, `members`, `unbuilt` |
 /// | requests fail at once | warn | |
 /// | requests no longer fail at once | info | |
@@ -74,9 +76,6 @@ pub struct TracingObserver {
     no_spans: bool,
 }
 
-/// The target of every event and span.
-const TARGET: &str = "poise";
-
 impl TracingObserver {
     /// Makes an observer.
     #[must_use = "an observer does nothing until it is told something"]
@@ -92,40 +91,11 @@ impl TracingObserver {
     }
 
     /// Goes without a span for each attempt. How an attempt ended is then recorded in the current span, such as that of a
-    /// [`request_span`].
+    /// [`request_span`](super::request_span).
     #[must_use]
     pub fn without_spans(self) -> Self {
         Self { no_spans: true, ..self }
     }
-}
-
-/// Makes a span for one request, to instrument its future with, where there is none.
-///
-/// The spans of its attempts stand below it. With [`TracingObserver::without_spans`] it takes their place: whenever an attempt
-/// ends while it is the current span, `network.peer.address`, `error.type`, `phase`, `outcome` and `elapsed_seconds` are
-/// recorded in it, in the end those of the last attempt.
-///
-/// ```
-/// use poise::observe::request_span;
-/// # use std::future::Future;
-/// use tracing::Instrument;
-///
-/// # fn instrument(response: impl Future<Output = ()>) -> impl Future<Output = ()> {
-/// response.instrument(request_span())
-/// # }
-/// # drop(instrument(async {}));
-/// ```
-#[must_use = "a span does nothing until something is instrumented with it"]
-pub fn request_span() -> Span {
-    info_span!(
-        target: TARGET,
-        "request",
-        network.peer.address = Empty,
-        error.type = Empty,
-        phase = Empty,
-        outcome = Empty,
-        elapsed_seconds = Empty,
-    )
 }
 
 impl Observer for TracingObserver {
@@ -149,21 +119,7 @@ impl Observer for TracingObserver {
     }
 
     fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
-        if self.no_spans {
-            return None;
-        }
-        let span = info_span!(
-            target: TARGET,
-            "attempt",
-            server.address = self.server.as_deref(),
-            network.peer.address = endpoint,
-            http.request.resend_count = Empty,
-            error.type = Empty,
-            phase = Empty,
-            outcome = Empty,
-            elapsed_seconds = Empty,
-        );
-        if span.is_disabled() { None } else { Some(Box::new(AttemptSpan(span))) }
+        if self.no_spans { None } else { attempt_span(self.server.as_deref(), endpoint) }
     }
 
     fn attempt(&self, event: &AttemptEvent<'_>) {
@@ -287,6 +243,27 @@ impl Observer for TracingObserver {
         }
     }
 
+    fn member(&self, event: &MemberEvent<'_>) {
+        let change = labels::member_change(event.change);
+        if event.change == MemberChange::Drained {
+            info!(target: TARGET, { network.peer.address = event.endpoint, change }, "a drain is done");
+        } else {
+            info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, change },
+                "an operator said something of a member"
+            );
+        }
+    }
+
+    fn build_failed(&self, event: &BuildEvent<'_>) {
+        warn!(
+            target: TARGET,
+            { network.peer.address = event.endpoint, failures = event.failures },
+            "the service of a member did not come about"
+        );
+    }
+
     fn membership(&self, event: &MembershipEvent) {
         info!(
             target: TARGET,
@@ -316,20 +293,5 @@ impl Observer for TracingObserver {
             unbuilt = event.unbuilt,
             "a balancer was closed"
         );
-    }
-}
-
-/// The span of one attempt.
-struct AttemptSpan(Span);
-
-impl AttemptScope for AttemptSpan {
-    fn run(&self, code: &mut dyn FnMut()) {
-        self.0.in_scope(code);
-    }
-
-    fn called(&self, resends: u32) {
-        if resends > 0 {
-            self.0.record("http.request.resend_count", resends);
-        }
     }
 }

@@ -127,6 +127,14 @@ pub enum Event<'a> {
         /// The number of members whose latest service could not be built, or is still to connect.
         unbuilt: usize,
     },
+    /// The service of a member could not be built, did not connect, or was not ready to take over from the one before. It is
+    /// tried again; the [report](super::Report::last_error) has the error.
+    BuildFailed {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// How often in a row that has failed by now.
+        failures: u32,
+    },
     /// An operator said something of a member.
     Operator {
         /// The name of the endpoint.

@@ -1,4 +1,5 @@
-//! A subscriber that keeps events.
+//! A subscriber that keeps events, and what they are compared with.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -52,4 +53,30 @@ impl<S: Subscriber> Layer<S> for Events {
             fields: fields.0,
         });
     }
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+pub(crate) fn number(number: u64) -> Value {
+    Value::Integer(number)
+}
+
+/// Makes the event that is expected.
+pub(crate) fn said(level: Level, message: &str, fields: &[(&'static str, Value)]) -> Kept {
+    let fields = fields.iter().cloned().collect();
+    Kept { level, target: "poise".into(), message: message.into(), fields }
+}
+
+pub(crate) fn at(endpoint: &str) -> (&'static str, Value) {
+    ("network.peer.address", text(endpoint))
+}
+
+pub(crate) fn reason(reason: &str) -> (&'static str, Value) {
+    ("reason", text(reason))
+}
+
+pub(crate) fn epoch(epoch: u64) -> (&'static str, Value) {
+    ("epoch", number(epoch))
 }
