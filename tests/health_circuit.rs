@@ -13,6 +13,7 @@ use clock::Clock;
 use poise::core::{Now, Outcome};
 use poise::health::{
     CircuitConfig, CircuitPermit, CircuitRejection, CircuitState, Completion, HealthSignal, PassiveHealth,
+    TripCause,
 };
 
 // --- closed ---
@@ -325,6 +326,29 @@ fn a_probe_of_an_earlier_round_frees_no_permit_of_a_later_one() {
     let _new = [circuit.try_acquire(&now).unwrap(), circuit.try_acquire(&now).unwrap()];
     drop(old);
     assert!(circuit.try_acquire(&now).is_err(), "both permits are out");
+}
+
+#[test]
+fn a_ticket_knows_the_epoch_that_its_result_starts_whatever_follows() {
+    let clock = Clock::new();
+    let circuit = circuit(1);
+    for (turn, (outcome, completion, cause)) in (0..).zip([
+        (Outcome::Failure, Completion::Tripped, TripCause::Failures),
+        (Outcome::Failure, Completion::Tripped, TripCause::Probe),
+        (Outcome::Success, Completion::Closed, TripCause::Probe),
+    ]) {
+        let now = clock.at(OPEN_FOR * turn);
+        let ticket = circuit.admit(&now).unwrap();
+        assert_eq!(circuit.settle(ticket, outcome, &now), completion);
+        assert_eq!((ticket.next_epoch(), ticket.trip_cause()), (circuit.epoch(), cause));
+        assert_eq!(ticket.next_epoch(), 1 + 2 * u64::from(turn), "a half-open round is an epoch too");
+    }
+    let now = clock.at(OPEN_FOR * 3);
+    let ticket = circuit.admit(&now).unwrap();
+    assert_eq!(circuit.settle(ticket, Outcome::Failure, &now), Completion::Tripped);
+    circuit.force_close();
+    circuit.lift();
+    assert_eq!((ticket.next_epoch(), circuit.epoch()), (6, 8));
 }
 
 #[test]

@@ -2,26 +2,26 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
+#[path = "support/exported.rs"]
+mod exported;
 #[path = "support/scripted.rs"]
 mod scripted;
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use self::exported::Exported;
 use ::tokio::task::yield_now;
 use ::tokio::time::advance;
-use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use poise::core::policy::{PowerOfTwoChoices, RoundRobin};
 use poise::core::{Attributes, Exclusion, InFlight, Outcome, PeakEwma, Phase, Status};
 use poise::discovery::Directory;
 use poise::health::CircuitConfig;
 use poise::observe::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, MembershipEvent, MetricsObserver,
-    Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder, RetryEvent, describe_metrics,
-    names,
+    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, MembershipEvent, Observer, PanicEvent,
+    PickEvent, PickVerdict, ReadinessEvent, Recorder, RetryEvent, names,
 };
 use poise::tower::{Balancer, BalancerErrorKind, Builder, Event, Hook, NoContext, Retry, RetryBudget};
 use scripted::{Mode, Script, Scripted};
@@ -290,6 +290,7 @@ async fn an_observer_that_panics_changes_nothing_and_is_told_nothing_twice() {
         + calm.retries()
         + calm.retries_denied()
         + calm.trips()
+        + calm.trips_withheld()
         + calm.recoveries()
         + calm.memberships();
     let refused = PickVerdict::ALL.into_iter().filter(|verdict| !verdict.is_selected());
@@ -387,50 +388,6 @@ async fn hooks_and_observers_add_up_in_any_order() {
     assert_eq!(second.snapshot(), first.snapshot());
 }
 
-/// Adds up what an exporter saw. Its snapshots set every value to zero.
-struct Exported {
-    snapshotter: Snapshotter,
-    values: Mutex<HashMap<String, i64>>,
-}
-
-impl Exported {
-    /// Makes an exporter, and an observer that exports to it.
-    fn new() -> (Self, MetricsObserver) {
-        let exporter = DebuggingRecorder::new();
-        let snapshotter = exporter.snapshotter();
-        let observer = metrics::with_local_recorder(&exporter, || {
-            describe_metrics();
-            MetricsObserver::new()
-        });
-        (Self { snapshotter, values: Mutex::default() }, observer)
-    }
-
-    /// Returns the value of one series, a histogram's being the number of samples.
-    fn value(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
-        let labels = labels.iter().map(|(key, value)| format!(",{key}={value}"));
-        let series = std::iter::once(name.to_owned()).chain(labels).collect::<String>();
-        let value = self.collect().get(&series).copied();
-        let value = value.unwrap_or_else(|| panic!("there is no series {series}"));
-        u64::try_from(value).expect("no value stays below zero")
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "gauges show whole numbers here")]
-    fn collect(&self) -> HashMap<String, i64> {
-        let mut values = self.values.lock().unwrap();
-        for (key, unit, description, value) in self.snapshotter.snapshot().into_vec() {
-            assert!(unit.is_some() && description.is_some(), "{key:?} is not described");
-            let labels = key.key().labels().map(|label| format!(",{}={}", label.key(), label.value()));
-            let series = std::iter::once(key.key().name().to_owned()).chain(labels).collect::<String>();
-            *values.entry(series).or_default() += match value {
-                DebugValue::Counter(count) => i64::try_from(count).unwrap(),
-                DebugValue::Gauge(value) => value.0 as i64,
-                DebugValue::Histogram(samples) => i64::try_from(samples.len()).unwrap(),
-            };
-        }
-        values.clone()
-    }
-}
-
 const BUILT: &[(&str, &str)] = &[("state", "built")];
 const UNBUILT: &[(&str, &str)] = &[("state", "unbuilt")];
 
@@ -522,7 +479,7 @@ async fn a_thousand_members_that_come_and_go_add_no_series() {
         .spawn()
         .unwrap();
     let before = exported.collect().len();
-    assert_eq!(before, 61, "as documented");
+    assert_eq!(before, 68, "as documented");
     for key in 2..1_002 {
         script.set(key, if key % 3 == 0 { Mode::Fails } else { Mode::Answers });
         members.upsert_with(key, (), Attributes::default()).unwrap();

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use poise::core::{Exclusion, ExclusionCounts, Exclusions, Outcome, Phase, PickError, Selection};
 use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, Fanout, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Metrics, Noop, Observer, PanicEvent, PickEvent, PickVerdict, ReadinessEvent, Recorder,
-    RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent, Fanout,
+    HedgeEvent, HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Metrics, Noop, Observer,
+    OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict,
+    ProbeEvent, ReadinessEvent, Recorder, RetryEvent,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -40,8 +41,22 @@ fn tell_each(observer: &(impl Observer + ?Sized)) {
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Sent).at("b"));
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied));
     observer.hedge(&HedgeEvent::new(HedgeVerdict::Won));
-    observer.circuit(&CircuitEvent::new("a", CircuitChange::Tripped));
-    observer.circuit(&CircuitEvent::new("a", CircuitChange::Recovered));
+    for (epoch, change) in (1..).zip(CircuitChange::ALL) {
+        observer.circuit(&CircuitEvent::new("a", change, CircuitReason::Failures, epoch));
+    }
+    for change in MemberChange::ALL {
+        observer.member(&MemberEvent::new("a", change));
+    }
+    observer.build_failed(&BuildEvent::failed("a", 1));
+    for change in OutlierChange::ALL {
+        for why in OutlierReason::ALL {
+            observer.outlier(&OutlierEvent::new("a", change, why, 1));
+        }
+    }
+    observer.probe(&ProbeEvent::healthy("a", 1));
+    observer.probe(&ProbeEvent::unhealthy("a", 2));
+    observer.panic_mode(&PanicModeEvent::started(1, 3));
+    observer.panic_mode(&PanicModeEvent::ended(2, 3));
     observer.membership(&MembershipEvent::new(1, 3));
     observer.fail_fast(&FailFastEvent::started());
     observer.fail_fast(&FailFastEvent::ended());
@@ -61,13 +76,23 @@ fn assert_heard_each(recorder: &Recorder) {
         heard.hedges_denied(),
         heard.hedges_won(),
         heard.trips(),
+        heard.trips_withheld(),
         heard.recoveries(),
+        heard.build_failures(),
+        heard.found_healthy(),
+        heard.found_unhealthy(),
+        heard.panic_started(),
+        heard.panic_ended(),
         heard.memberships(),
         heard.fail_fast_started(),
         heard.fail_fast_ended(),
         heard.panics(),
     ];
-    assert_eq!(all, [1; 14], "each kind of event is counted once, under its own name");
+    assert_eq!(all, [1; 20], "each kind of event is counted once, under its own name");
+    assert_eq!(MemberChange::ALL.map(|change| heard.members(change)), [1; 5]);
+    for change in OutlierChange::ALL {
+        assert_eq!(OutlierReason::ALL.map(|reason| heard.outliers(change, reason)), [1; 2]);
+    }
 }
 
 #[test]
@@ -228,4 +253,18 @@ fn telling_allocates_nothing() {
         region.change().allocations == 0
     });
     assert!(quiet, "telling an event allocates");
+}
+
+#[test]
+fn it_takes_the_memory_that_it_says() {
+    // Tests beside this one may allocate meanwhile, so that this is the least of many.
+    let bytes = (0..100).map(|_| {
+        let region = Region::new(ALLOCATOR);
+        let recorder = Recorder::new();
+        let bytes = region.change().bytes_allocated;
+        drop(recorder);
+        bytes
+    });
+    let bytes = bytes.min().unwrap();
+    assert!((76 * 1024 - 1024..76 * 1024 + 1024).contains(&bytes), "{bytes} bytes");
 }

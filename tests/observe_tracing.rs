@@ -1,123 +1,26 @@
-//! Events of a balancer as structured events.
+//! Events of a balancer as a log has them.
 
 #![cfg(all(feature = "full", not(loom)))]
 
-#[path = "support/fields.rs"]
-mod fields;
 #[allow(dead_code, reason = "every file uses a part of it")]
 #[path = "support/scripted.rs"]
 mod scripted;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use self::fields::{Fields, Value};
 use self::scripted::{Mode, Script};
+use ::tracing::Instrument;
 use ::tracing::instrument::WithSubscriber;
 use ::tracing::level_filters::LevelFilter;
-use ::tracing::{Event, Instrument, Level, Subscriber};
+use poise::core::Attributes;
 use poise::core::policy::RoundRobin;
-use poise::core::{Attributes, Exclusion, ExclusionCounts, Outcome, Phase, PickError};
 use poise::discovery::Directory;
 use poise::health::CircuitConfig;
-use poise::observe::{
-    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent,
-    Observer, PanicEvent, PickEvent, RetryEvent, TracingObserver, request_span,
-};
+use poise::observe::{TracingObserver, request_span};
 use poise::tower::{Balancer, Retry};
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-
-/// Keeps the events that it sees.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(Level, String, Fields)>>>);
-
-impl<S: Subscriber> Layer<S> for Kept {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        let (level, target) = (*event.metadata().level(), event.metadata().target().to_owned());
-        self.0.lock().unwrap().push((level, target, fields));
-    }
-}
-
-/// Returns the one event that `tell` makes: its level and its fields.
-fn event_of(tell: impl FnOnce(&TracingObserver)) -> (Level, BTreeMap<&'static str, Value>) {
-    let kept = Kept::default();
-    let subscriber = tracing_subscriber::registry().with(kept.clone());
-    ::tracing::subscriber::with_default(subscriber, || tell(&TracingObserver::new()));
-    let events = kept.0.lock().unwrap();
-    let [(level, target, Fields(fields))] = &events[..] else { panic!("{events:?} is not one event") };
-    assert_eq!(target, "poise");
-    (*level, fields.clone())
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.into())
-}
-
-#[test]
-fn circuits_name_their_endpoint() {
-    for (change, expected) in [(CircuitChange::Tripped, Level::WARN), (CircuitChange::Recovered, Level::INFO)]
-    {
-        let (level, fields) = event_of(|it| it.circuit(&CircuitEvent::new("10.0.0.1:80", change)));
-        assert_eq!(level, expected);
-        assert_eq!(fields["network.peer.address"], text("10.0.0.1:80"));
-    }
-}
-
-#[test]
-fn numbers_are_numbers() {
-    let membership = MembershipEvent::new(7, 3).with_unbuilt(1);
-    let (level, fields) = event_of(|it| it.membership(&membership));
-    assert_eq!(level, Level::INFO);
-    for (name, value) in [("revision", 7), ("members", 3), ("unbuilt", 1)] {
-        assert_eq!(fields.get(name), Some(&Value::Integer(value)), "{name}");
-    }
-    let failed = AttemptEvent::new(Phase::Call, Outcome::Failure, Duration::from_millis(250)).at("a");
-    let (level, fields) = event_of(|it| it.attempt(&failed));
-    assert_eq!(level, Level::DEBUG);
-    assert_eq!(fields.get("elapsed_seconds"), Some(&Value::Real(0.25)));
-    assert_eq!(fields["error.type"], text("failure"));
-    assert_eq!(fields["phase"], text("call"));
-    assert_eq!(fields["network.peer.address"], text("a"));
-}
-
-#[test]
-fn what_is_no_failure_is_only_traced() {
-    for outcome in [Outcome::Success, Outcome::Cancelled] {
-        let ended = AttemptEvent::new(Phase::Call, outcome, Duration::ZERO);
-        let (level, fields) = event_of(|it| it.attempt(&ended));
-        assert_eq!(level, Level::TRACE);
-        assert_eq!(fields["outcome"], text(&outcome.to_string()));
-        assert!(!fields.contains_key("network.peer.address"), "a name that is not known is left out");
-    }
-}
-
-#[test]
-fn refusals_say_of_what_kind_they_are_and_not_more() {
-    let mut counts = ExclusionCounts::default();
-    counts.add(Exclusion::Circuit.into());
-    counts.add(Exclusion::Draining.into());
-    let refused = PickEvent::of(&Err(PickError::NoEligible(counts)));
-    let (level, fields) = event_of(|it| it.pick(&refused));
-    assert_eq!(level, Level::DEBUG);
-    assert_eq!(fields["error.type"], text("no_eligible"));
-    assert_eq!(fields.get("candidates"), Some(&Value::Integer(2)));
-}
-
-#[test]
-fn the_rest_has_its_level() {
-    assert_eq!(event_of(|it| it.fail_fast(&FailFastEvent::started())).0, Level::WARN);
-    assert_eq!(event_of(|it| it.fail_fast(&FailFastEvent::ended())).0, Level::INFO);
-    assert_eq!(event_of(|it| it.retry(&RetryEvent::denied())).0, Level::DEBUG);
-    assert_eq!(event_of(|it| it.hedge(&HedgeEvent::new(HedgeVerdict::Denied))).0, Level::DEBUG);
-    let (level, fields) = event_of(|it| it.panicked(&PanicEvent::new("classifier")));
-    assert_eq!(level, Level::WARN);
-    assert_eq!(fields["what"], text("classifier"));
-}
 
 /// A buffer that a subscriber writes to.
 #[derive(Clone, Default)]
@@ -180,7 +83,8 @@ async fn a_request_that_is_instrumented_has_its_events_and_its_endpoint_in_its_s
     assert!(failed.contains(r#"error.type="failure" elapsed_seconds=0"#), "{failed}");
     let tripped = line("a circuit opened");
     assert!(
-        tripped.contains("WARN request{") && tripped.ends_with(r#"network.peer.address="0""#),
+        tripped.contains("WARN request{")
+            && tripped.ends_with(r#"network.peer.address="0" reason="failures" epoch=1"#),
         "{tripped}"
     );
     assert!(line("a membership took effect").contains("INFO poise: "), "no span is entered");

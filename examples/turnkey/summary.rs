@@ -26,8 +26,8 @@ impl Hook for Witness {
             Event::Retried => {
                 self.retried.fetch_add(1, Ordering::Relaxed);
             }
-            Event::Tripped { endpoint } => println!("          (the circuit of {endpoint} opens)"),
-            Event::Recovered { endpoint } => println!("          (the circuit of {endpoint} closes)"),
+            Event::Tripped { endpoint, .. } => println!("          (the circuit of {endpoint} opens)"),
+            Event::Recovered { endpoint, .. } => println!("          (the circuit of {endpoint} closes)"),
             _ => {}
         }
     }

@@ -51,7 +51,7 @@ pub use self::budget::{BudgetConfig, BudgetConfigError, BudgetKind, BudgetSlot, 
 pub use self::checked::HealthChecked;
 pub use self::circuit::{
     CircuitConfig, CircuitConfigError, CircuitPermit, CircuitRejection, CircuitState, CircuitTicket,
-    Completion, PassiveHealth,
+    Completion, PassiveHealth, TripCause,
 };
 pub use self::ejector::{Ejection, EjectionState, Ejector, EjectorAction, EjectorConfig, EjectorConfigError};
 pub use self::limit::{

@@ -30,6 +30,7 @@ pub(super) fn contain_scope(
 pub(super) fn tell_attempt(observer: &impl Observer, event: &AttemptEvent<'_>) {
     contain(|| observer.attempt(event));
     if event.phase == Phase::Readiness && event.outcome.is_error() {
-        contain(|| observer.readiness_failed(&ReadinessEvent { endpoint: event.endpoint }));
+        let failed = ReadinessEvent { endpoint: event.endpoint, ..ReadinessEvent::new() };
+        contain(|| observer.readiness_failed(&failed));
     }
 }

@@ -91,19 +91,27 @@ impl<'a> AttemptEvent<'a> {
 pub struct ReadinessEvent<'a> {
     /// The name of the endpoint, when it is known.
     pub endpoint: Option<&'a str>,
+    /// Whether no attempt was under way there: nothing else tells of it, and no request failed by it.
+    pub isolated: bool,
 }
 
 impl<'a> ReadinessEvent<'a> {
     /// Tells of an endpoint whose name is not known.
     #[must_use]
     pub const fn new() -> Self {
-        Self { endpoint: None }
+        Self { endpoint: None, isolated: false }
     }
 
     /// Tells of an endpoint with a name.
     #[must_use]
     pub const fn at(endpoint: &'a str) -> Self {
-        Self { endpoint: Some(endpoint) }
+        Self { endpoint: Some(endpoint), ..Self::new() }
+    }
+
+    /// Says that no attempt was under way there.
+    #[must_use]
+    pub const fn isolated(self) -> Self {
+        Self { isolated: true, ..self }
     }
 }
 
@@ -162,34 +170,6 @@ impl<'a> HedgeEvent<'a> {
     #[must_use]
     pub const fn at(self, endpoint: &'a str) -> Self {
         Self { endpoint: Some(endpoint), ..self }
-    }
-}
-
-/// Says what a circuit did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CircuitChange {
-    /// It opened: the endpoint takes no more requests for a time.
-    Tripped,
-    /// It closed: the endpoint takes requests again.
-    Recovered,
-}
-
-/// Tells that a circuit opened or closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CircuitEvent<'a> {
-    /// The name of the endpoint.
-    pub endpoint: &'a str,
-    /// What its circuit did.
-    pub change: CircuitChange,
-}
-
-impl<'a> CircuitEvent<'a> {
-    /// Tells what the circuit of an endpoint did.
-    #[must_use]
-    pub const fn new(endpoint: &'a str, change: CircuitChange) -> Self {
-        Self { endpoint, change }
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::contain::{contain, contain_scope};
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, Observer,
-    OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MemberEvent,
+    MembershipEvent, Observer, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent,
+    ReadinessEvent, RetryEvent,
 };
 use crate::core::AttemptScope;
 use crate::core::nested_scope::nest;
@@ -102,6 +103,14 @@ impl Observer for Fanout {
 
     fn panic_mode(&self, event: &PanicModeEvent) {
         self.each(|observer| observer.panic_mode(event));
+    }
+
+    fn member(&self, event: &MemberEvent<'_>) {
+        self.each(|observer| observer.member(event));
+    }
+
+    fn build_failed(&self, event: &BuildEvent<'_>) {
+        self.each(|observer| observer.build_failed(event));
     }
 
     fn membership(&self, event: &MembershipEvent) {

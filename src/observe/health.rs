@@ -1,4 +1,68 @@
-//! What observers hear of health beside circuits.
+//! What observers hear of health.
+
+use std::fmt;
+
+use super::labels;
+
+/// Says what became of a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CircuitChange {
+    /// It opened: the endpoint takes no more requests for a time.
+    Tripped,
+    /// It was to open, but the budget has it stay closed. It asks again at each further failure.
+    Withheld,
+    /// It closed: the endpoint takes requests again.
+    Recovered,
+}
+
+impl CircuitChange {
+    /// Every change.
+    pub const ALL: [Self; 3] = [Self::Tripped, Self::Withheld, Self::Recovered];
+}
+
+/// Says which attempts changed a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CircuitReason {
+    /// As many in a row as the circuit bears failed while it was closed.
+    Failures,
+    /// Those that it let through to try the endpoint: one failed, or enough succeeded.
+    Probe,
+}
+
+impl CircuitReason {
+    /// Every reason.
+    pub const ALL: [Self; 2] = [Self::Failures, Self::Probe];
+}
+
+impl fmt::Display for CircuitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(labels::circuit_reason(*self))
+    }
+}
+
+/// Tells that a circuit opened or closed, or was to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CircuitEvent<'a> {
+    /// The name of the endpoint.
+    pub endpoint: &'a str,
+    /// What became of its circuit.
+    pub change: CircuitChange,
+    /// Which attempts changed it.
+    pub reason: CircuitReason,
+    /// The epoch of the circuit after that.
+    pub epoch: u64,
+}
+
+impl<'a> CircuitEvent<'a> {
+    /// Tells what became of the circuit of an endpoint, and why.
+    #[must_use]
+    pub const fn new(endpoint: &'a str, change: CircuitChange, reason: CircuitReason, epoch: u64) -> Self {
+        Self { endpoint, change, reason, epoch }
+    }
+}
 
 /// Says what became of a member that fares worse than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

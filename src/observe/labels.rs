@@ -1,6 +1,6 @@
 //! The names of dimensions, as exporters want them.
 
-use super::{OutlierChange, OutlierReason, PickVerdict};
+use super::{CircuitReason, MemberChange, OutlierChange, OutlierReason, PickVerdict};
 use crate::core::{Exclusion, Outcome, Phase};
 
 /// One of each kind of outcome; see [`outcome_kind`].
@@ -66,6 +66,13 @@ pub(super) const fn verdict(verdict: PickVerdict) -> &'static str {
     }
 }
 
+pub(super) const fn circuit_reason(reason: CircuitReason) -> &'static str {
+    match reason {
+        CircuitReason::Failures => "failures",
+        CircuitReason::Probe => "probe",
+    }
+}
+
 pub(super) const fn outlier_change(change: OutlierChange) -> &'static str {
     match change {
         OutlierChange::Ejected => "ejected",
@@ -78,5 +85,15 @@ pub(super) const fn outlier_reason(reason: OutlierReason) -> &'static str {
     match reason {
         OutlierReason::SuccessRate => "success_rate",
         OutlierReason::FailurePercentage => "failure_percentage",
+    }
+}
+
+pub(super) const fn member_change(change: MemberChange) -> &'static str {
+    match change {
+        MemberChange::Drain => "drain",
+        MemberChange::Exclude => "exclude",
+        MemberChange::ForceOpen => "force_open",
+        MemberChange::Restore => "restore",
+        MemberChange::Drained => "drained",
     }
 }

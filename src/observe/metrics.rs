@@ -7,9 +7,10 @@ use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use super::labels::{self, OUTCOMES, outcome_kind};
 use super::names;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
-    PickEvent, PickVerdict, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent,
+    HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange, OutlierEvent,
+    OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, ReadinessEvent,
+    RetryEvent,
 };
 use crate::core::{Exclusion, ExclusionCounts, Phase};
 
@@ -55,6 +56,7 @@ pub struct MetricsObserver {
     hedges_denied: Counter,
     hedges_won: Counter,
     circuits_opened: Counter,
+    circuits_withheld: Counter,
     circuits_closed: Counter,
     outliers: [[Counter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     found_healthy: Counter,
@@ -62,6 +64,8 @@ pub struct MetricsObserver {
     panic_on: Counter,
     panic_off: Counter,
     in_panic: Gauge,
+    members: [Counter; MemberChange::ALL.len()],
+    build_failures: Counter,
     memberships: Counter,
     built: Gauge,
     unbuilt: Gauge,
@@ -94,6 +98,7 @@ impl MetricsObserver {
             hedges_denied: counter!(names::HEDGES, "result" => "denied"),
             hedges_won: counter!(names::HEDGES, "result" => "won"),
             circuits_opened: counter!(names::CIRCUIT_TRANSITIONS, "to" => "open"),
+            circuits_withheld: counter!(names::CIRCUIT_TRANSITIONS, "to" => "withheld"),
             circuits_closed: counter!(names::CIRCUIT_TRANSITIONS, "to" => "closed"),
             outliers: OutlierChange::ALL.map(|change| {
                 OutlierReason::ALL.map(|reason| {
@@ -106,6 +111,9 @@ impl MetricsObserver {
             panic_on: counter!(names::PANIC_TRANSITIONS, "to" => "on"),
             panic_off: counter!(names::PANIC_TRANSITIONS, "to" => "off"),
             in_panic: gauge!(names::IN_PANIC),
+            members: MemberChange::ALL
+                .map(|change| counter!(names::MEMBER_CHANGES, "change" => labels::member_change(change))),
+            build_failures: counter!(names::BUILD_FAILURES),
             memberships: counter!(names::MEMBERSHIPS),
             built: gauge!(names::MEMBERS, "state" => "built"),
             unbuilt: gauge!(names::MEMBERS, "state" => "unbuilt"),
@@ -149,10 +157,12 @@ impl Observer for MetricsObserver {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
-        match event.change {
-            CircuitChange::Tripped => self.circuits_opened.increment(1),
-            CircuitChange::Recovered => self.circuits_closed.increment(1),
-        }
+        let counter = match event.change {
+            CircuitChange::Tripped => &self.circuits_opened,
+            CircuitChange::Withheld => &self.circuits_withheld,
+            CircuitChange::Recovered => &self.circuits_closed,
+        };
+        counter.increment(1);
     }
 
     fn outlier(&self, event: &OutlierEvent<'_>) {
@@ -171,6 +181,14 @@ impl Observer for MetricsObserver {
             self.panic_off.increment(1);
             self.in_panic.decrement(1);
         }
+    }
+
+    fn member(&self, event: &MemberEvent<'_>) {
+        self.members[event.change as usize].increment(1);
+    }
+
+    fn build_failed(&self, _: &BuildEvent<'_>) {
+        self.build_failures.increment(1);
     }
 
     fn membership(&self, event: &MembershipEvent) {
@@ -225,16 +243,24 @@ pub fn describe_metrics() {
         (names::ATTEMPTS, "attempts that ended"),
         (names::PICKS, "picks, by what they came to"),
         (names::EXCLUSIONS, "candidates that were excluded when a pick was refused"),
-        (names::READINESS_FAILURES, "attempts that failed before an endpoint was handed the request"),
+        (names::READINESS_FAILURES, "endpoints that failed before they were handed a request"),
         (names::RETRIES, "requests that were to be tried again"),
         (names::HEDGES, "requests that were to be sent to a second endpoint"),
-        (names::CIRCUIT_TRANSITIONS, "circuits that opened or closed"),
+        (
+            names::CIRCUIT_TRANSITIONS,
+            "circuits that opened or closed, and how often one was to open and the budget refused",
+        ),
         (
             names::OUTLIER_TRANSITIONS,
             "members that were ejected as outliers, that were to be, or that returned",
         ),
         (names::PROBE_VERDICTS, "endpoints that probes found healthy or unhealthy"),
         (names::PANIC_TRANSITIONS, "how often too few members began to be healthy or ceased to"),
+        (names::MEMBER_CHANGES, "what operators said of members, and drains that are done"),
+        (
+            names::BUILD_FAILURES,
+            "services of members that could not be built, did not connect or were not ready to take over",
+        ),
         (names::MEMBERSHIPS, "memberships that took effect"),
         (names::FAIL_FAST_TRANSITIONS, "how often requests began to fail at once or ceased to"),
         (names::PANICS, "panics in code of the user that were contained"),

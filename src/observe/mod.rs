@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! Balancer (tower::Hook) ---+
+//! ObservedReadiness --------+
 //! ObservedPolicy -----------+--> Observer --> Recorder, MetricsObserver, TracingObserver, Fanout, yours
 //! Attempt ------------------+
 //! ```
 //!
 //! An [`Observer`] hears events: it has one method for each kind, all of which do nothing by default. A balancer tells it
 //! everything when it is given to `Builder::observe`. Who dispatches by hand wraps the policy in an [`ObservedPolicy`], and
-//! keeps an [`Attempt`] for as long as each attempt takes; both need no other feature.
+//! keeps an [`Attempt`] for as long as each attempt takes; both need no other feature. A `tower::Balance` is given an
+//! `ObservedReadiness`, which tells of endpoints that fail with no request to fail by it.
 //!
 //! [`Recorder`] counts everything with plain atomics, for programs and tests that read the numbers themselves. With the
 //! feature `metrics`, `MetricsObserver` exports the same counts through the `metrics` facade; with `tracing`,
@@ -27,14 +29,19 @@ mod fanout;
 mod health;
 mod labels;
 mod latency;
+mod member;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "metrics")]
 pub mod names;
 mod observer;
 mod policy;
+#[cfg(feature = "tower")]
+mod readiness;
 mod recorder;
 mod snapshot;
+#[cfg(feature = "tracing")]
+mod span;
 #[cfg(all(feature = "tower", feature = "discovery", feature = "health"))]
 mod tower;
 #[cfg(feature = "tracing")]
@@ -43,17 +50,25 @@ mod verdict;
 
 pub use self::attempt::Attempt;
 pub use self::event::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, PanicEvent, PickEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent, PanicEvent,
+    PickEvent, ReadinessEvent, RetryEvent,
 };
 pub use self::fanout::Fanout;
-pub use self::health::{OutlierChange, OutlierEvent, OutlierReason, PanicModeEvent, ProbeEvent};
+pub use self::health::{
+    CircuitChange, CircuitEvent, CircuitReason, OutlierChange, OutlierEvent, OutlierReason, PanicModeEvent,
+    ProbeEvent,
+};
+pub use self::member::{BuildEvent, MemberChange, MemberEvent};
 #[cfg(feature = "metrics")]
 pub use self::metrics::{MetricsObserver, describe_metrics};
 pub use self::observer::{Noop, Observer};
 pub use self::policy::ObservedPolicy;
+#[cfg(feature = "tower")]
+pub use self::readiness::{ObservedReadiness, Unnamed};
 pub use self::recorder::{Metrics, Recorder};
 pub use self::snapshot::RecorderSnapshot;
 #[cfg(feature = "tracing")]
-pub use self::tracing::{TracingObserver, request_span};
+pub use self::span::request_span;
+#[cfg(feature = "tracing")]
+pub use self::tracing::TracingObserver;
 pub use self::verdict::PickVerdict;

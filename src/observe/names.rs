@@ -1,6 +1,6 @@
 //! The names of the metrics, as the facade knows them.
 //!
-//! Labels take a fixed, small number of values each; there are 61 series in all, whatever the members and the traffic.
+//! Labels take a fixed, small number of values each; there are 68 series in all, whatever the members and the traffic.
 
 /// Counts attempts that ended.
 ///
@@ -24,7 +24,7 @@ pub const PICKS: &str = "poise.picks";
 /// Label: `reason`, the values of [`Exclusion`](crate::core::Exclusion). A candidate with two reasons counts under both.
 pub const EXCLUSIONS: &str = "poise.exclusions";
 
-/// Counts attempts that failed before an endpoint was handed the request.
+/// Counts how often an endpoint failed before it was handed a request, in an attempt or when it was made ready ahead of any.
 pub const READINESS_FAILURES: &str = "poise.readiness.failures";
 
 /// Counts requests that were to be tried again.
@@ -37,9 +37,9 @@ pub const RETRIES: &str = "poise.retries";
 /// Label: `result` (`sent`, `denied`, `won`).
 pub const HEDGES: &str = "poise.hedges";
 
-/// Counts circuits that opened or closed.
+/// Counts circuits that opened or closed, and how often one was to open and the budget had it stay closed.
 ///
-/// Label: `to` (`open`, `closed`).
+/// Label: `to` (`open`, `withheld`, `closed`).
 pub const CIRCUIT_TRANSITIONS: &str = "poise.circuit.transitions";
 
 /// Counts members that were ejected as outliers, that the budget had stay, and that returned.
@@ -59,6 +59,14 @@ pub const PANIC_TRANSITIONS: &str = "poise.panic.transitions";
 
 /// Shows how many balancers are in panic now.
 pub const IN_PANIC: &str = "poise.balancers.in_panic";
+
+/// Counts what operators said of members, and drains that are done.
+///
+/// Label: `change` (`drain`, `exclude`, `force_open`, `restore`, `drained`).
+pub const MEMBER_CHANGES: &str = "poise.member.changes";
+
+/// Counts how often the service of a member could not be built, did not connect, or was not ready to take over.
+pub const BUILD_FAILURES: &str = "poise.build.failures";
 
 /// Counts memberships that took effect.
 pub const MEMBERSHIPS: &str = "poise.memberships";

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    AttemptEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MembershipEvent, OutlierEvent,
-    PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, MemberEvent,
+    MembershipEvent, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent,
+    RetryEvent,
 };
 use crate::core::AttemptScope;
 
@@ -60,7 +61,8 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
-    /// Hears that an endpoint failed before it was handed a request. The attempt itself is told too.
+    /// Hears that an endpoint failed before it was handed a request. The attempt itself is told too, unless the event is
+    /// [isolated](ReadinessEvent::isolated).
     fn readiness_failed(&self, event: &ReadinessEvent<'_>) {
         let _ = event;
     }
@@ -75,7 +77,7 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
-    /// Hears that the circuit of an endpoint opened or closed.
+    /// Hears that the circuit of an endpoint opened, was to open, or closed.
     fn circuit(&self, event: &CircuitEvent<'_>) {
         let _ = event;
     }
@@ -92,6 +94,16 @@ pub trait Observer: Send + Sync {
 
     /// Hears that too few members are healthy from now on, or no longer.
     fn panic_mode(&self, event: &PanicModeEvent) {
+        let _ = event;
+    }
+
+    /// Hears what an operator said of a member, or that its drain is done.
+    fn member(&self, event: &MemberEvent<'_>) {
+        let _ = event;
+    }
+
+    /// Hears that the service of a member could not be built, did not connect, or was not ready to take over.
+    fn build_failed(&self, event: &BuildEvent<'_>) {
         let _ = event;
     }
 
@@ -171,6 +183,14 @@ macro_rules! delegate_observer {
 
             fn panic_mode(&self, event: &PanicModeEvent) {
                 (**self).panic_mode(event);
+            }
+
+            fn member(&self, event: &MemberEvent<'_>) {
+                (**self).member(event);
+            }
+
+            fn build_failed(&self, event: &BuildEvent<'_>) {
+                (**self).build_failed(event);
             }
 
             fn membership(&self, event: &MembershipEvent) {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::labels::{OUTCOMES, outcome_kind};
 use super::latency::Latencies;
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict, MembershipEvent,
-    Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict,
-    ProbeEvent, ReadinessEvent, RecorderSnapshot, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
+    MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason,
+    PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, ReadinessEvent, RecorderSnapshot,
+    RetryEvent,
 };
 use crate::core::striped::StripedCounter;
 use crate::core::{Exclusion, ExclusionCounts, Outcome, Phase};
@@ -18,7 +19,7 @@ pub type Metrics = Recorder;
 
 /// Counts what happens: attempts, picks, reasons, retries, hedges, circuits, memberships.
 ///
-/// It is a handle; clones count together. Dimensions are enums of this crate, so that it takes the same memory, about 56 KiB,
+/// It is a handle; clones count together. Dimensions are enums of this crate, so that it takes the same memory, about 76 KiB,
 /// whatever the members, keys and requests. Counters stay at the largest number when they reach it.
 ///
 /// Counting is a relaxed addition in a cache line that few threads share: what a snapshot shows of different counters may be
@@ -59,12 +60,15 @@ struct Counters {
     hedges_denied: StripedCounter,
     hedges_won: StripedCounter,
     trips: StripedCounter,
+    trips_withheld: StripedCounter,
     recoveries: StripedCounter,
     outliers: [[StripedCounter; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     found_healthy: StripedCounter,
     found_unhealthy: StripedCounter,
     panic_started: StripedCounter,
     panic_ended: StripedCounter,
+    members: [StripedCounter; MemberChange::ALL.len()],
+    build_failures: StripedCounter,
     memberships: StripedCounter,
     fail_fast_started: StripedCounter,
     fail_fast_ended: StripedCounter,
@@ -94,12 +98,15 @@ impl Recorder {
             hedges_denied: counters.hedges_denied.sum(),
             hedges_won: counters.hedges_won.sum(),
             trips: counters.trips.sum(),
+            trips_withheld: counters.trips_withheld.sum(),
             recoveries: counters.recoveries.sum(),
             outliers: counters.outliers.each_ref().map(|change| change.each_ref().map(StripedCounter::sum)),
             found_healthy: counters.found_healthy.sum(),
             found_unhealthy: counters.found_unhealthy.sum(),
             panic_started: counters.panic_started.sum(),
             panic_ended: counters.panic_ended.sum(),
+            members: counters.members.each_ref().map(StripedCounter::sum),
+            build_failures: counters.build_failures.sum(),
             memberships: counters.memberships.sum(),
             fail_fast_started: counters.fail_fast_started.sum(),
             fail_fast_ended: counters.fail_fast_ended.sum(),
@@ -123,12 +130,15 @@ impl Counters {
             hedges_denied: StripedCounter::new(),
             hedges_won: StripedCounter::new(),
             trips: StripedCounter::new(),
+            trips_withheld: StripedCounter::new(),
             recoveries: StripedCounter::new(),
             outliers: std::array::from_fn(|_| std::array::from_fn(counter)),
             found_healthy: StripedCounter::new(),
             found_unhealthy: StripedCounter::new(),
             panic_started: StripedCounter::new(),
             panic_ended: StripedCounter::new(),
+            members: std::array::from_fn(counter),
+            build_failures: StripedCounter::new(),
             memberships: StripedCounter::new(),
             fail_fast_started: StripedCounter::new(),
             fail_fast_ended: StripedCounter::new(),
@@ -172,10 +182,12 @@ impl Observer for Recorder {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
-        match event.change {
-            CircuitChange::Tripped => self.counters.trips.add(1),
-            CircuitChange::Recovered => self.counters.recoveries.add(1),
-        }
+        let counter = match event.change {
+            CircuitChange::Tripped => &self.counters.trips,
+            CircuitChange::Withheld => &self.counters.trips_withheld,
+            CircuitChange::Recovered => &self.counters.recoveries,
+        };
+        counter.add(1);
     }
 
     fn outlier(&self, event: &OutlierEvent<'_>) {
@@ -190,6 +202,14 @@ impl Observer for Recorder {
     fn panic_mode(&self, event: &PanicModeEvent) {
         let counters = &self.counters;
         if event.on { &counters.panic_started } else { &counters.panic_ended }.add(1);
+    }
+
+    fn member(&self, event: &MemberEvent<'_>) {
+        self.counters.members[event.change as usize].add(1);
+    }
+
+    fn build_failed(&self, _: &BuildEvent<'_>) {
+        self.counters.build_failures.add(1);
     }
 
     fn membership(&self, _: &MembershipEvent) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::labels::{self, OUTCOMES, outcome_kind};
-use super::{OutlierChange, OutlierReason, PickVerdict};
+use super::{MemberChange, OutlierChange, OutlierReason, PickVerdict};
 use crate::core::histogram::quantile;
 use crate::core::{Exclusion, Outcome, Phase};
 
@@ -23,12 +23,15 @@ pub struct RecorderSnapshot {
     pub(super) hedges_denied: u64,
     pub(super) hedges_won: u64,
     pub(super) trips: u64,
+    pub(super) trips_withheld: u64,
     pub(super) recoveries: u64,
     pub(super) outliers: [[u64; OutlierReason::ALL.len()]; OutlierChange::ALL.len()],
     pub(super) found_healthy: u64,
     pub(super) found_unhealthy: u64,
     pub(super) panic_started: u64,
     pub(super) panic_ended: u64,
+    pub(super) members: [u64; MemberChange::ALL.len()],
+    pub(super) build_failures: u64,
     pub(super) memberships: u64,
     pub(super) fail_fast_started: u64,
     pub(super) fail_fast_ended: u64,
@@ -61,7 +64,8 @@ impl RecorderSnapshot {
         self.exclusions[reason as usize]
     }
 
-    /// Returns how many attempts failed before an endpoint was handed the request.
+    /// Returns how often an endpoint failed before it was handed a request, in an attempt or when it was made ready ahead of
+    /// any.
     #[must_use]
     pub fn readiness_failures(&self) -> u64 {
         self.readiness_failures
@@ -103,6 +107,12 @@ impl RecorderSnapshot {
         self.trips
     }
 
+    /// Returns how often a circuit was to open and the budget had it stay closed. It asks again at each further failure.
+    #[must_use]
+    pub fn trips_withheld(&self) -> u64 {
+        self.trips_withheld
+    }
+
     /// Returns how often a circuit closed.
     #[must_use]
     pub fn recoveries(&self) -> u64 {
@@ -137,6 +147,18 @@ impl RecorderSnapshot {
     #[must_use]
     pub fn panic_ended(&self) -> u64 {
         self.panic_ended
+    }
+
+    /// Returns how often this was said of a member, or became of it.
+    #[must_use]
+    pub fn members(&self, change: MemberChange) -> u64 {
+        self.members[change as usize]
+    }
+
+    /// Returns how often the service of a member could not be built, did not connect, or was not ready to take over.
+    #[must_use]
+    pub fn build_failures(&self) -> u64 {
+        self.build_failures
     }
 
     /// Returns how many memberships took effect.
@@ -191,6 +213,9 @@ impl RecorderSnapshot {
                 ("outliers", labels::outlier_change(change), labels::outlier_reason(reason), count)
             })
         });
+        let members = MemberChange::ALL
+            .into_iter()
+            .map(|change| ("members", labels::member_change(change), "", self.members(change)));
         let others = [
             ("readiness failures", "", "", self.readiness_failures),
             ("retries", "granted", "", self.retries),
@@ -199,30 +224,32 @@ impl RecorderSnapshot {
             ("hedges", "denied", "", self.hedges_denied),
             ("hedges", "won", "", self.hedges_won),
             ("circuits", "tripped", "", self.trips),
+            ("circuits", "withheld", "", self.trips_withheld),
             ("circuits", "recovered", "", self.recoveries),
             ("probes", "found healthy", "", self.found_healthy),
             ("probes", "found unhealthy", "", self.found_unhealthy),
             ("panic", "started", "", self.panic_started),
             ("panic", "ended", "", self.panic_ended),
+            ("build failures", "", "", self.build_failures),
             ("memberships", "", "", self.memberships),
             ("fail fast", "started", "", self.fail_fast_started),
             ("fail fast", "ended", "", self.fail_fast_ended),
             ("contained panics", "", "", self.panics),
         ];
-        attempts.chain(picks).chain(exclusions).chain(outliers).chain(others)
+        attempts.chain(picks).chain(exclusions).chain(outliers).chain(members).chain(others)
     }
 }
 
 impl fmt::Display for RecorderSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<18} {:<21} {:<9} {:>20}", "count", "of", "by", "value")?;
+        write!(f, "{:<18} {:<21} {:<18} {:>20}", "count", "of", "by", "value")?;
         for (name, of, by, count) in self.rows().filter(|(.., count)| *count > 0) {
-            write!(f, "\n{name:<18} {of:<21} {by:<9} {count:>20}")?;
+            write!(f, "\n{name:<18} {of:<21} {by:<18} {count:>20}")?;
         }
         for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
             if let Some(latency) = self.latency(part) {
                 let latency = format!("{latency:?}");
-                write!(f, "\n{:<18} {name:<21} {:<9} {latency:>20}", "latency", "")?;
+                write!(f, "\n{:<18} {name:<21} {:<18} {latency:>20}", "latency", "")?;
             }
         }
         Ok(())

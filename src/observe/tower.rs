@@ -2,14 +2,14 @@
 
 use super::contain::{contain, contain_scope, tell_attempt};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent,
-    PickEvent, PickVerdict, ProbeEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, CircuitReason, ClosedEvent, FailFastEvent,
+    HedgeEvent, HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange,
+    OutlierEvent, OutlierReason, PanicEvent, PanicModeEvent, PickEvent, PickVerdict, ProbeEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, PickError};
-use crate::health::OutlierCause;
+use crate::health::{OutlierCause, TripCause};
 use crate::sync::{Mutex, lock};
-use crate::tower::{BalancerErrorKind, Builder, Event, Hook};
+use crate::tower::{BalancerErrorKind, Builder, Event, Hook, OperatorVerb};
 
 impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Tells `observer` what happens, beside those that are told already.
@@ -69,6 +69,10 @@ struct Told {
 impl<O: Observer> ObserverHook<O> {
     fn pick(&self, event: &PickEvent<'_>) {
         contain(|| self.observer.pick(event));
+    }
+
+    fn circuit(&self, endpoint: &str, change: CircuitChange, reason: CircuitReason, epoch: u64) {
+        contain(|| self.observer.circuit(&CircuitEvent::new(endpoint, change, reason, epoch)));
     }
 
     fn outlier(&self, endpoint: &str, change: OutlierChange, cause: OutlierCause, epoch: u64) {
@@ -147,11 +151,18 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             }
             Event::HedgeDenied => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Denied))),
             Event::HedgeWon => contain(|| observer.hedge(&HedgeEvent::new(HedgeVerdict::Won))),
-            Event::Tripped { endpoint } => {
-                contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Tripped)));
+            Event::Tripped { endpoint, cause, epoch } => {
+                let reason = match cause {
+                    TripCause::Failures => CircuitReason::Failures,
+                    TripCause::Probe => CircuitReason::Probe,
+                };
+                self.circuit(endpoint, CircuitChange::Tripped, reason, epoch);
             }
-            Event::Recovered { endpoint } => {
-                contain(|| observer.circuit(&CircuitEvent::new(endpoint, CircuitChange::Recovered)));
+            Event::TripWithheld { endpoint, epoch } => {
+                self.circuit(endpoint, CircuitChange::Withheld, CircuitReason::Failures, epoch);
+            }
+            Event::Recovered { endpoint, epoch } => {
+                self.circuit(endpoint, CircuitChange::Recovered, CircuitReason::Probe, epoch);
             }
             Event::Ejected { endpoint, cause, epoch, .. } => {
                 self.outlier(endpoint, OutlierChange::Ejected, cause, epoch);
@@ -181,8 +192,21 @@ impl<O: Observer + 'static> Hook for ObserverHook<O> {
             Event::FailFast { on: false } => self.fail_fast(FailFastEvent::ended()),
             Event::Contained { what } => contain(|| observer.panicked(&PanicEvent::new(what))),
             Event::Closed => self.close(),
-            // What comes of these is in the picks.
-            Event::Operator { .. } | Event::Drained { .. } => {}
+            Event::Operator { endpoint, verb } => {
+                let change = match verb {
+                    OperatorVerb::Drain => MemberChange::Drain,
+                    OperatorVerb::Exclude => MemberChange::Exclude,
+                    OperatorVerb::ForceOpen => MemberChange::ForceOpen,
+                    OperatorVerb::Restore => MemberChange::Restore,
+                };
+                contain(|| observer.member(&MemberEvent::new(endpoint, change)));
+            }
+            Event::Drained { endpoint } => {
+                contain(|| observer.member(&MemberEvent::new(endpoint, MemberChange::Drained)));
+            }
+            Event::BuildFailed { endpoint, failures } => {
+                contain(|| observer.build_failed(&BuildEvent::failed(endpoint, failures)));
+            }
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ::tracing::field::Empty;
 use ::tracing::level_filters::LevelFilter;
-use ::tracing::{Span, debug, info, info_span, trace, warn};
+use ::tracing::{Span, debug, info, trace, warn};
 
 use super::labels;
+use super::span::{TARGET, attempt_span};
 use super::{
-    AttemptEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent, HedgeVerdict,
-    MembershipEvent, Observer, OutlierChange, OutlierEvent, PanicEvent, PanicModeEvent, PickEvent,
-    ProbeEvent, RetryEvent,
+    AttemptEvent, BuildEvent, CircuitChange, CircuitEvent, ClosedEvent, FailFastEvent, HedgeEvent,
+    HedgeVerdict, MemberChange, MemberEvent, MembershipEvent, Observer, OutlierChange, OutlierEvent,
+    PanicEvent, PanicModeEvent, PickEvent, ProbeEvent, ReadinessEvent, RetryEvent,
 };
 use crate::core::{AttemptScope, ExclusionCounts};
 
@@ -18,14 +18,17 @@ use crate::core::{AttemptScope, ExclusionCounts};
 ///
 /// | event | level | fields |
 /// |---|---|---|
-/// | circuit opened | warn | `network.peer.address` |
-/// | circuit closed | info | `network.peer.address` |
+/// | circuit opened | warn | `network.peer.address`, `reason`, `epoch` |
+/// | circuit closed | info | `network.peer.address`, `reason`, `epoch` |
+/// | the budget had a circuit stay closed, at each further failure | debug | `network.peer.address`, `reason`, `epoch` |
 /// | member was ejected as an outlier, or the budget had it stay | warn | `network.peer.address`, `reason`, `epoch` |
 /// | ejected member returned | info | `network.peer.address`, `reason`, `epoch` |
 /// | probes found an endpoint unhealthy | warn | `network.peer.address`, `epoch` |
 /// | probes found an endpoint healthy | info | `network.peer.address`, `epoch` |
 /// | too few members are healthy | warn | `eligible`, `members` |
 /// | enough members are healthy again | info | `eligible`, `members` |
+/// | an operator said something of a member, a drain is done | info | `network.peer.address`, `change` |
+/// | the service of a member could not be built, did not connect, or was not ready to take over | warn | `network.peer.address`, `failures` |
 /// | membership took effect | info | `revision`, `members`, `unbuilt` |
 /// | requests fail at once | warn | |
 /// | requests no longer fail at once | info | |
@@ -35,6 +38,7 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// | a retry was denied | debug | |
 /// | a hedge was denied | debug | |
 /// | a request is hedged, a hedge had the answer first | trace | `network.peer.address` of a new hedge |
+/// | an endpoint failed to become ready with no attempt under way there | warn | `network.peer.address` |
 /// | an attempt failed | debug | `network.peer.address`, `phase`, `error.type`, `elapsed_seconds` |
 /// | any other attempt ended | trace | `network.peer.address`, `phase`, `outcome`, `elapsed_seconds` |
 ///
@@ -61,18 +65,16 @@ use crate::core::{AttemptScope, ExclusionCounts};
 /// # Examples
 ///
 /// ```
-/// use poise::observe::{CircuitChange, CircuitEvent, Observer, TracingObserver};
+/// use poise::observe::{CircuitChange, CircuitEvent, CircuitReason, Observer, TracingObserver};
 ///
-/// TracingObserver::new().circuit(&CircuitEvent::new("10.0.0.1:80", CircuitChange::Tripped));
+/// let event = CircuitEvent::new("10.0.0.1:80", CircuitChange::Tripped, CircuitReason::Failures, 1);
+/// TracingObserver::new().circuit(&event);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct TracingObserver {
     server: Option<Arc<str>>,
     no_spans: bool,
 }
-
-/// The target of every event and span.
-const TARGET: &str = "poise";
 
 impl TracingObserver {
     /// Makes an observer.
@@ -89,40 +91,11 @@ impl TracingObserver {
     }
 
     /// Goes without a span for each attempt. How an attempt ended is then recorded in the current span, such as that of a
-    /// [`request_span`].
+    /// [`request_span`](super::request_span).
     #[must_use]
     pub fn without_spans(self) -> Self {
         Self { no_spans: true, ..self }
     }
-}
-
-/// Makes a span for one request, to instrument its future with, where there is none.
-///
-/// The spans of its attempts stand below it. With [`TracingObserver::without_spans`] it takes their place: whenever an attempt
-/// ends while it is the current span, `network.peer.address`, `error.type`, `phase`, `outcome` and `elapsed_seconds` are
-/// recorded in it, in the end those of the last attempt.
-///
-/// ```
-/// use poise::observe::request_span;
-/// # use std::future::Future;
-/// use tracing::Instrument;
-///
-/// # fn instrument(response: impl Future<Output = ()>) -> impl Future<Output = ()> {
-/// response.instrument(request_span())
-/// # }
-/// # drop(instrument(async {}));
-/// ```
-#[must_use = "a span does nothing until something is instrumented with it"]
-pub fn request_span() -> Span {
-    info_span!(
-        target: TARGET,
-        "request",
-        network.peer.address = Empty,
-        error.type = Empty,
-        phase = Empty,
-        outcome = Empty,
-        elapsed_seconds = Empty,
-    )
 }
 
 impl Observer for TracingObserver {
@@ -146,21 +119,7 @@ impl Observer for TracingObserver {
     }
 
     fn attempt_scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
-        if self.no_spans {
-            return None;
-        }
-        let span = info_span!(
-            target: TARGET,
-            "attempt",
-            server.address = self.server.as_deref(),
-            network.peer.address = endpoint,
-            http.request.resend_count = Empty,
-            error.type = Empty,
-            phase = Empty,
-            outcome = Empty,
-            elapsed_seconds = Empty,
-        );
-        if span.is_disabled() { None } else { Some(Box::new(AttemptSpan(span))) }
+        if self.no_spans { None } else { attempt_span(self.server.as_deref(), endpoint) }
     }
 
     fn attempt(&self, event: &AttemptEvent<'_>) {
@@ -187,6 +146,17 @@ impl Observer for TracingObserver {
         }
     }
 
+    fn readiness_failed(&self, event: &ReadinessEvent<'_>) {
+        // Otherwise the attempt has said it.
+        if event.isolated {
+            warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint },
+                "an endpoint failed to become ready"
+            );
+        }
+    }
+
     fn retry(&self, event: &RetryEvent) {
         if event.granted {
             trace!(target: TARGET, "a request is tried again");
@@ -206,13 +176,23 @@ impl Observer for TracingObserver {
     }
 
     fn circuit(&self, event: &CircuitEvent<'_>) {
+        let (reason, epoch) = (labels::circuit_reason(event.reason), event.epoch);
         match event.change {
-            CircuitChange::Tripped => {
-                warn!(target: TARGET, { network.peer.address = event.endpoint }, "a circuit opened");
-            }
-            CircuitChange::Recovered => {
-                info!(target: TARGET, { network.peer.address = event.endpoint }, "a circuit closed");
-            }
+            CircuitChange::Tripped => warn!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit opened"
+            ),
+            CircuitChange::Withheld => debug!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit was not opened: the budget is spent"
+            ),
+            CircuitChange::Recovered => info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, reason, epoch },
+                "a circuit closed"
+            ),
         }
     }
 
@@ -263,6 +243,27 @@ impl Observer for TracingObserver {
         }
     }
 
+    fn member(&self, event: &MemberEvent<'_>) {
+        let change = labels::member_change(event.change);
+        if event.change == MemberChange::Drained {
+            info!(target: TARGET, { network.peer.address = event.endpoint, change }, "a drain is done");
+        } else {
+            info!(
+                target: TARGET,
+                { network.peer.address = event.endpoint, change },
+                "an operator said something of a member"
+            );
+        }
+    }
+
+    fn build_failed(&self, event: &BuildEvent<'_>) {
+        warn!(
+            target: TARGET,
+            { network.peer.address = event.endpoint, failures = event.failures },
+            "the service of a member did not come about"
+        );
+    }
+
     fn membership(&self, event: &MembershipEvent) {
         info!(
             target: TARGET,
@@ -292,20 +293,5 @@ impl Observer for TracingObserver {
             unbuilt = event.unbuilt,
             "a balancer was closed"
         );
-    }
-}
-
-/// The span of one attempt.
-struct AttemptSpan(Span);
-
-impl AttemptScope for AttemptSpan {
-    fn run(&self, code: &mut dyn FnMut()) {
-        self.0.in_scope(code);
-    }
-
-    fn called(&self, resends: u32) {
-        if resends > 0 {
-            self.0.record("http.request.resend_count", resends);
-        }
     }
 }

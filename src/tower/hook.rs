@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{BalancerErrorKind, OperatorVerb};
 use crate::core::{AttemptScope, Outcome, Phase};
-use crate::health::OutlierCause;
+use crate::health::{OutlierCause, TripCause};
 
 /// Says what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,11 +51,25 @@ pub enum Event<'a> {
     Tripped {
         /// The name of the endpoint.
         endpoint: &'a str,
+        /// Which attempts made it open.
+        cause: TripCause,
+        /// The epoch of the circuit that this started.
+        epoch: u64,
     },
-    /// The circuit of an endpoint closed.
+    /// The circuit of an endpoint was to open, but the [budget](super::Builder::exclusions) has it stay closed. It asks again at
+    /// each further failure.
+    TripWithheld {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// The epoch of the circuit, which goes on.
+        epoch: u64,
+    },
+    /// The circuit of an endpoint closed, because enough attempts that it let through as probes succeeded.
     Recovered {
         /// The name of the endpoint.
         endpoint: &'a str,
+        /// The epoch of the circuit that this started.
+        epoch: u64,
     },
     /// A member fared worse than the others, and takes no requests for a time.
     Ejected {
@@ -112,6 +126,14 @@ pub enum Event<'a> {
         members: usize,
         /// The number of members whose latest service could not be built, or is still to connect.
         unbuilt: usize,
+    },
+    /// The service of a member could not be built, did not connect, or was not ready to take over from the one before. It is
+    /// tried again; the [report](super::Report::last_error) has the error.
+    BuildFailed {
+        /// The name of the endpoint.
+        endpoint: &'a str,
+        /// How often in a row that has failed by now.
+        failures: u32,
     },
     /// An operator said something of a member.
     Operator {

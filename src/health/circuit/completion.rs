@@ -20,6 +20,16 @@ pub enum Completion {
     Ignored,
 }
 
+/// Says which attempts made a circuit open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TripCause {
+    /// As many in a row as the circuit bears failed while it was closed.
+    Failures,
+    /// One that a half-open circuit let through as a probe failed.
+    Probe,
+}
+
 impl Completion {
     /// Tells whether the circuit took notice of the result.
     #[must_use]

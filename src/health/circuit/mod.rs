@@ -26,7 +26,7 @@ mod state;
 mod transitions;
 mod word;
 
-pub use self::completion::Completion;
+pub use self::completion::{Completion, TripCause};
 pub use self::config::{CircuitConfig, CircuitConfigError};
 pub use self::machine::PassiveHealth;
 pub use self::permit::{CircuitPermit, CircuitTicket};

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::core::{Now, Outcome};
 
-use super::{Completion, PassiveHealth};
+use super::word::epoch_after;
+use super::{Completion, PassiveHealth, TripCause};
 
 /// Carries what a circuit must know at the end of an attempt that it admitted.
 ///
@@ -46,6 +47,34 @@ impl CircuitTicket {
     #[must_use]
     pub const fn is_probe(self) -> bool {
         matches!(self.role, Role::Probe(_))
+    }
+
+    /// Returns the epoch that the end of the attempt starts, if it opens or closes the circuit.
+    ///
+    /// It is exact, where [`PassiveHealth::epoch`] may have gone on meanwhile: a result counts in the epoch in which it was
+    /// admitted and in no other, so what it starts is the next one.
+    ///
+    /// ```
+    /// use poise::core::{Now, Outcome};
+    /// use poise::health::{CircuitConfig, Completion, PassiveHealth, TripCause};
+    /// use std::time::Duration;
+    ///
+    /// let circuit = PassiveHealth::new(CircuitConfig::new(1, Duration::from_secs(1))?);
+    /// let now = Now::lazy();
+    /// let ticket = circuit.admit(&now)?;
+    /// assert_eq!(circuit.settle(ticket, Outcome::Failure, &now), Completion::Tripped);
+    /// assert_eq!((ticket.next_epoch(), ticket.trip_cause()), (1, TripCause::Failures));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn next_epoch(self) -> u64 {
+        epoch_after(self.epoch)
+    }
+
+    /// Returns the cause of a trip, if the end of this attempt was one.
+    #[must_use]
+    pub const fn trip_cause(self) -> TripCause {
+        if self.is_probe() { TripCause::Probe } else { TripCause::Failures }
     }
 }
 

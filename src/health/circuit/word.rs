@@ -14,6 +14,11 @@ pub(super) enum Kind {
     ForcedClosed,
 }
 
+/// Returns the epoch that follows; after the last comes the first.
+pub(super) const fn epoch_after(epoch: u64) -> u64 {
+    Word::new(epoch.wrapping_add(1), Kind::Closed, 0).epoch()
+}
+
 /// Packs epoch, kind and payload.
 ///
 /// ```text
@@ -71,7 +76,7 @@ impl Word {
 
     /// Returns the first word of the next epoch.
     pub(super) fn next(self, kind: Kind) -> Self {
-        Self::new(self.epoch() + 1, kind, 0)
+        Self::new(epoch_after(self.epoch()), kind, 0)
     }
 
     /// Tells whether everything is admitted, counted or not.

@@ -105,6 +105,8 @@ impl<C, S, L, P, X, O> Balance<C, S, L, P, X, O> {
     }
 
     /// Sets who hears of endpoints that fail to become ready; by default nobody does.
+    ///
+    /// With the feature `observe`, an `ObservedReadiness` counts them, or tells any other `Observer` of them.
     pub fn observe_readiness<W>(self, observer: W) -> Balance<C, S, L, P, X, W> {
         Balance { pool: self.pool, policy: self.policy, context: self.context, observer }
     }

@@ -18,11 +18,20 @@ use crate::discovery::{Discovered, SnapshotReader};
 use crate::health::{ActiveHealthConfig, BudgetConfig, CircuitConfig, EjectorConfig};
 use crate::tower::{BoxError, NoContext};
 
-/// Asks for the source of members: the first step of a [`Builder`].
+/// Asks for the source of members: the first step of a [`Builder`], on which all else is set.
+///
+/// ```compile_fail,E0599
+/// # use std::time::Duration;
+/// # use poise::tower::Balancer;
+/// // There is nothing to set before there is a source.
+/// let _ = Balancer::builder().fail_fast(Duration::from_secs(1));
+/// ```
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct Discoverer {
-    fail_fast: Duration,
+    /// The default of [`Builder::fail_fast`]. Were it called so, the compiler would answer who sets that too early that it is
+    /// private, and not that there is no such method yet.
+    patience: Duration,
 }
 
 /// What a source of members and services makes, with the defaults of all else.
@@ -30,7 +39,7 @@ type Started<K, B, S, R> = Builder<K, B, S, R, PeakEwma, PowerOfTwoChoices, NoCo
 
 impl Discoverer {
     pub(super) fn new() -> Self {
-        Self { fail_fast: Duration::from_secs(3) }
+        Self { patience: Duration::from_secs(3) }
     }
 
     /// Takes members from `reader`, and their services from `service`.
@@ -164,7 +173,7 @@ impl Discoverer {
             panic: PanicChoice::Default,
             budget: BudgetConfig::default().with_at_least_one(),
             attempt_timeout: None,
-            fail_fast: self.fail_fast,
+            fail_fast: self.patience,
             connect_timeout: Duration::from_secs(10),
             connecting: NonZeroUsize::MIN.saturating_add(31),
             drain_deadline: Duration::from_secs(30),

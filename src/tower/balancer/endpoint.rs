@@ -286,14 +286,18 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     pub(crate) fn decide(&self, permit: CircuitTicket, outcome: Outcome, now: &Now) {
         let Some(circuit) = self.signals.circuit() else { return };
         let endpoint = &*self.name;
-        match circuit.settle(permit, outcome, now) {
-            Completion::Tripped => self.home.tell(&Event::Tripped { endpoint }),
+        let event = match circuit.settle(permit, outcome, now) {
+            Completion::Tripped => {
+                Event::Tripped { endpoint, cause: permit.trip_cause(), epoch: permit.next_epoch() }
+            }
+            Completion::Withheld => Event::TripWithheld { endpoint, epoch: permit.epoch() },
             Completion::Closed => {
                 self.home.reseed(self, now);
-                self.home.tell(&Event::Recovered { endpoint });
+                Event::Recovered { endpoint, epoch: permit.next_epoch() }
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.home.tell(&event);
     }
 
     pub(super) fn position(&self) -> usize {

@@ -22,7 +22,7 @@ const RETRIES: &str = "poise_retries_total";
 const CIRCUITS: &str = "poise_circuit_transitions_total";
 const MEMBERS: &str = "poise_members";
 /// All that a scrape has of poise once there was traffic.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 21] = [
     ATTEMPTS,
     "poise_attempt_duration_seconds_bucket",
     DURATIONS,
@@ -33,6 +33,12 @@ const NAMES: [&str; 15] = [
     RETRIES,
     "poise_hedges_total",
     CIRCUITS,
+    "poise_outlier_transitions_total",
+    "poise_probe_verdicts_total",
+    "poise_panic_transitions_total",
+    "poise_balancers_in_panic",
+    "poise_member_changes_total",
+    "poise_build_failures_total",
     "poise_memberships_total",
     MEMBERS,
     "poise_fail_fast_transitions_total",
@@ -40,7 +46,7 @@ const NAMES: [&str; 15] = [
     "poise_panics_total",
 ];
 /// All labels that there are, `le` being the bound of a bucket.
-const LABELS: [&str; 7] = ["phase", "outcome", "result", "reason", "to", "state", "le"];
+const LABELS: [&str; 8] = ["phase", "outcome", "result", "reason", "to", "change", "state", "le"];
 /// How long a balancer that was dropped may take to close.
 const CLOSING: Duration = Duration::from_secs(15);
 

@@ -57,10 +57,10 @@ struct Circuits {
 impl Hook for Circuits {
     fn on(&self, event: &Event<'_>) {
         match event {
-            Event::Tripped { endpoint } => {
+            Event::Tripped { endpoint, .. } => {
                 self.teller.note(self.who, format_args!("! the circuit of {endpoint} opens"));
             }
-            Event::Recovered { endpoint } => {
+            Event::Recovered { endpoint, .. } => {
                 self.teller.note(self.who, format_args!("! the circuit of {endpoint} closes"));
             }
             _ => {}

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::super::cluster::Cluster;
-use super::super::contain::contain;
+use super::super::contain::{contain, tell};
 use super::super::endpoint::Endpoint;
 use super::factory::{Factory, Workshop};
 use super::polled::Polled;
 use super::slot::{Ask, Next, Slot, Stage};
 use crate::core::{LoadMetric, LoadTracker, Now};
 use crate::sync::lock;
-use crate::tower::{BoxError, TimedOut};
+use crate::tower::{BoxError, Event, TimedOut};
 
 /// How an attempt to become an endpoint went on.
 enum Progress<S, R, L: LoadTracker> {
@@ -109,6 +109,9 @@ where
                 });
                 let message = message.unwrap_or_else(|| "an error that cannot be printed".to_owned());
                 lock(&cluster.ledger).last_error = Some(message.into());
+                if let Some(endpoint) = name {
+                    tell(&*cluster.settings.hook, &Event::BuildFailed { endpoint, failures: next.failures });
+                }
                 let at = now.instant().checked_add(self.backoff.pause(next.failures));
                 (Some(Stage::Due(at.unwrap_or(now.instant()))), false)
             }
@@ -214,7 +217,9 @@ where
                 let pause = self.backoff.pause(*failures);
                 let at = now.instant().checked_add(pause).unwrap_or(now.instant());
                 let asked = std::mem::replace(ask, Ask::From(at));
-                let _dropped = contain(&*cluster.settings.hook, "drop", || drop(asked));
+                let hook = &*cluster.settings.hook;
+                tell(hook, &Event::BuildFailed { endpoint: endpoint.name(), failures: *failures });
+                let _dropped = contain(hook, "drop", || drop(asked));
                 Progress::None
             }
             _ if serves => Progress::Over,
