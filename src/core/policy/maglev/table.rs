@@ -7,7 +7,7 @@ use crate::core::{Candidate, PickError, Selection, Table, View};
 
 /// Maps entries to members.
 #[derive(Debug)]
-pub(super) struct MaglevTable {
+pub(crate) struct MaglevTable {
     circle: Circle,
     entries: Modulus,
 }
