@@ -24,7 +24,7 @@ impl MaglevTable {
     /// Makes the table with these owners of its entries, of which there is at least one.
     pub(super) fn new(owners: Box<[u32]>, members: usize, eligible: impl Fn(usize) -> bool) -> Self {
         let entries = Modulus::new(owners.len() as u64);
-        let owners = if members <= usize::from(u16::MAX) {
+        let owners = if u16::try_from(members).is_ok() {
             let narrow = owners.iter().map(|owner| u16::try_from(*owner).unwrap_or(u16::MAX));
             Owners::Narrow(Circle::new(narrow.collect(), members, 0, eligible))
         } else {
