@@ -121,10 +121,10 @@ pub(crate) fn zone_and_draw<L, K>(pool: &Pool<L>, _: &K, _: &Now) -> usize {
     checked(&pool.nodes, one_of(&pool.zones[below(pool.zones.len())]))
 }
 
-/// One draw for the level, and a lookup in it.
+/// One draw for the level unless the first one gets everything, and a lookup in it.
 #[inline]
 pub(crate) fn level_and_lookup<L, K: Hash>(pool: &Pool<L>, key: &K, _: &Now) -> usize {
-    let drawn = below(100);
+    let drawn = if pool.levels[0].0 < 100 { below(100) } else { 0 };
     let level = pool.levels.iter().find(|(up_to, _)| drawn < *up_to);
     level.map_or(usize::MAX, |(_, owners)| checked(&pool.nodes, owner(owners, key)))
 }

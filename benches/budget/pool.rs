@@ -119,7 +119,7 @@ pub(crate) struct Pool<L> {
     pub(crate) live: Vec<u32>,
     /// The owner of each entry of a lookup table.
     pub(crate) owners: Vec<u32>,
-    /// For each level, up to which of a hundred draws it is chosen, and its lookup table.
+    /// For each level, up to which of a hundred draws it is chosen, by health, and its lookup table.
     pub(crate) levels: Vec<(usize, Vec<u32>)>,
     /// The positions of the eligible ones of each zone.
     pub(crate) zones: Vec<Vec<u32>>,
@@ -149,8 +149,14 @@ impl<L> Pool<L> {
         };
         let nodes: Vec<_> = (0..column.members).map(|at| Arc::new(node(at))).collect();
         let live = positions(&nodes, |_| true);
-        let levels = [(70, 0), (100, 1)]
-            .map(|(up_to, priority)| (up_to, table(&positions(&nodes, |node| node.priority == priority))));
+        let level = |priority| positions(&nodes, |node| node.priority == priority);
+        let health = |priority| {
+            let total = nodes.iter().filter(|node| node.priority == priority).count();
+            (level(priority).len() * 140 / total).min(100)
+        };
+        let (first, all) = (health(0), (health(0) + health(1)).min(100));
+        let levels =
+            [(first * 100 / all, 0), (100, 1)].map(|(up_to, priority)| (up_to, table(&level(priority))));
         let hash = |at: u32| StableBuildHasher::default().hash_one(&nodes[at as usize].id);
         let zone = |zone: &Arc<Locality>| positions(&nodes, |node| Arc::ptr_eq(&node.zone, zone));
         Self {

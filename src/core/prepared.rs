@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use super::policy::tables::{Kept, OwnTable};
+
 /// Holds what a policy wants of one membership: a lookup table, a ring, a schedule.
 ///
 /// A table is built once for a membership and shared by all threads. It never changes, except that
@@ -39,7 +41,7 @@ pub trait Table: Any + Send + Sync + fmt::Debug {
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     members: usize,
-    table: Option<Arc<dyn Table>>,
+    table: Option<Kept>,
 }
 
 impl Prepared {
@@ -51,7 +53,7 @@ impl Prepared {
 
     /// Holds a table that was built for a view of `members` slots.
     pub fn new(members: usize, table: impl Table) -> Self {
-        Self { members, table: Some(Arc::new(table)) }
+        Self { members, table: Some(Kept::Other(Arc::new(table))) }
     }
 
     /// Returns the table when it is a `T` and was built for `members` slots.
@@ -60,7 +62,8 @@ impl Prepared {
     #[must_use]
     #[inline]
     pub fn table<T: Table>(&self, members: usize) -> Option<&T> {
-        let table: &dyn Any = self.table.as_deref()?;
+        let Kept::Other(table) = self.table.as_ref()? else { return None };
+        let table: &dyn Any = &**table;
         if self.members == members { table.downcast_ref() } else { None }
     }
 
@@ -69,6 +72,23 @@ impl Prepared {
     #[inline]
     pub fn earlier<T: Table>(&self) -> Option<&T> {
         self.table::<T>(self.members)
+    }
+
+    /// As [`new`](Self::new), of a policy of this crate.
+    pub(crate) fn keep(members: usize, table: impl OwnTable) -> Self {
+        Self { members, table: Some(table.keep()) }
+    }
+
+    /// As [`table`](Self::table), of a policy of this crate.
+    #[inline]
+    pub(crate) fn own<T: OwnTable>(&self, members: usize) -> Option<&T> {
+        if self.members == members { T::of(self.table.as_ref()?) } else { None }
+    }
+
+    /// As [`earlier`](Self::earlier), of a policy of this crate.
+    #[inline]
+    pub(crate) fn own_earlier<T: OwnTable>(&self) -> Option<&T> {
+        self.own(self.members)
     }
 
     /// Tells the table that the member at `slot` became eligible or ineligible.

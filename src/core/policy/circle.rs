@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::owned::{BITS, Owned};
+use super::owned::{BITS, Owned, Owner};
 use crate::core::eligibility::{bit, next_set};
 use crate::core::view::{Found, Memo};
 use crate::core::{Candidate, Exclusions, PickError, Selection, View};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// How many entries a walk looks at before it asks all members instead.
 const STEPS: usize = 256;
@@ -15,21 +15,23 @@ const STEPS: usize = 256;
 pub(super) type Looks = Memo<32>;
 
 /// Maps entries to members, and members to their entries.
-pub(super) struct Circle {
+pub(super) struct Circle<O = u32> {
     /// The slot that owns each entry.
-    owners: Box<[u32]>,
+    owners: Box<[O]>,
     owned: Owned,
+    /// How many bits of `live` are unset, but for those that are being flipped.
+    dead: AtomicUsize,
     /// Bit `entry`: its owner is believed to be eligible.
     live: Box<[AtomicU64]>,
     /// The entry after the last one. Those before it are passed once only.
     rejoin: usize,
 }
 
-impl Circle {
+impl<O: Owner> Circle<O> {
     /// Closes `owners`, which are below `members` and fewer than `u32::MAX`, to a circle: the entry at `rejoin` follows the
     /// last one.
     pub(super) fn new(
-        owners: Box<[u32]>,
+        owners: Box<[O]>,
         members: usize,
         rejoin: usize,
         eligible: impl Fn(usize) -> bool,
@@ -40,12 +42,14 @@ impl Circle {
 
     /// As [`new`](Self::new), where it is known which entries each slot owns.
     pub(super) fn of(
-        owners: Box<[u32]>,
+        owners: Box<[O]>,
         owned: Owned,
         rejoin: usize,
         eligible: impl Fn(usize) -> bool,
     ) -> Self {
-        Self { live: owned.lit(eligible), owners, owned, rejoin }
+        let live = owned.lit(eligible);
+        let lit: usize = live.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum();
+        Self { dead: AtomicUsize::new(owners.len() - lit), owners, owned, live, rejoin }
     }
 
     /// Returns how many entries there are.
@@ -60,7 +64,7 @@ impl Circle {
     }
 
     #[inline]
-    pub(super) fn owners(&self) -> &[u32] {
+    pub(super) fn owners(&self) -> &[O] {
         &self.owners
     }
 
@@ -93,11 +97,24 @@ impl Circle {
         start: usize,
         lots: &impl Fn(usize) -> f64,
     ) -> Result<Found, PickError> {
+        // Mostly everybody is live, and nothing but candidates decides who is eligible.
+        if self.dead.load(Ordering::Relaxed) == 0
+            && let Some(candidates) = view.plain()
+        {
+            let slot = self.owners[start].slot();
+            if let Some(candidate) = candidates.get(slot) {
+                let exclusions = candidate.exclusions(view.now());
+                if exclusions.is_empty() && candidate.ramp(view.now()) >= 1.0 {
+                    return Ok(Found { entry: start, slot, missed: None });
+                }
+                return self.find_again(view, start, Some((slot, exclusions)), lots);
+            }
+        }
         // Most owners are live, and need no search for the next one that is.
         let live = if self.is_live(start) { Some(start) } else { self.next_live(view, start) };
         let looked = match live {
             Some(entry) => {
-                let slot = self.owners[entry] as usize;
+                let slot = self.owners[entry].slot();
                 let exclusions = view.exclusions_at(slot);
                 if exclusions.is_empty() && view.is_whole(slot) {
                     return Ok(Found { entry, slot, missed: Some(start).filter(|start| *start != entry) });
@@ -137,7 +154,7 @@ impl Circle {
                 return Ok(found);
             }
             let Some(entry) = self.next_around(view, at).filter(|_| !memo.is_full()) else { break };
-            let slot = self.owners[entry] as usize;
+            let slot = self.owners[entry].slot();
             if !holds(&into[..found], view, slot)
                 && view.try_slot(slot, &mut memo)
                 && view.takes_turn(slot, || lots(entry))
@@ -182,7 +199,7 @@ impl Circle {
             if entry != at {
                 missed = missed.or(Some(at));
             }
-            let slot = self.owners[entry] as usize;
+            let slot = self.owners[entry].slot();
             if !view.try_slot(slot, memo) {
                 missed = missed.or(Some(entry));
             } else if view.takes_turn(slot, || lots(entry)) {
@@ -213,19 +230,28 @@ impl Circle {
 
     /// Records that `slot` became eligible or ineligible.
     pub(super) fn set_eligible(&self, slot: usize, eligible: bool) {
+        let mut flipped = 0;
         for entry in self.entries_of(slot) {
             let (word, bit) = (&self.live[*entry as usize / BITS], bit(*entry as usize));
             // A hint that carries nothing else: no ordering.
-            if eligible {
-                word.fetch_or(bit, Ordering::Relaxed);
+            let before = if eligible {
+                word.fetch_or(bit, Ordering::Relaxed)
             } else {
-                word.fetch_and(!bit, Ordering::Relaxed);
-            }
+                word.fetch_and(!bit, Ordering::Relaxed)
+            };
+            flipped += usize::from((before & bit != 0) != eligible);
+        }
+        // Each flip is counted once, whoever races, so that the count is exact in the end. It wraps for a moment when a bit that
+        // is set again is counted before it was unset.
+        if eligible {
+            self.dead.fetch_sub(flipped, Ordering::Relaxed);
+        } else {
+            self.dead.fetch_add(flipped, Ordering::Relaxed);
         }
     }
 }
 
-impl fmt::Debug for Circle {
+impl<O: Owner> fmt::Debug for Circle<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Circle").field("members", &self.members()).field("entries", &self.len()).finish()
     }

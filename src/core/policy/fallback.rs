@@ -68,7 +68,7 @@ impl<A, B> Fallback<A, B> {
         B: Policy<C, K>,
     {
         let none = Prepared::none();
-        let (first, second) = match view.table::<FallbackTable>() {
+        let (first, second) = match view.own_table::<FallbackTable>() {
             Some(table) => (&table.first, &table.second),
             None => (&none, &none),
         };
@@ -85,10 +85,10 @@ impl<A, B> Fallback<A, B> {
 
 impl<C, A: Prepare<C>, B: Prepare<C>> Prepare<C> for Fallback<A, B> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        let earlier = previous.and_then(Prepared::earlier::<FallbackTable>);
+        let earlier = previous.and_then(Prepared::own_earlier::<FallbackTable>);
         let first = self.first.prepare(view, earlier.map(|table| &table.first))?;
         let second = self.second.prepare(view, earlier.map(|table| &table.second))?;
-        Ok(Prepared::new(view.len(), FallbackTable { first, second }))
+        Ok(Prepared::keep(view.len(), FallbackTable { first, second }))
     }
 }
 
@@ -108,7 +108,7 @@ impl<C, K: ?Sized, A: Policy<C, K>, B: Policy<C, K>> Policy<C, K> for Fallback<A
 
 /// Holds what both policies have prepared.
 #[derive(Debug)]
-struct FallbackTable {
+pub(crate) struct FallbackTable {
     first: Prepared,
     second: Prepared,
 }

@@ -78,6 +78,7 @@ mod ring_hash;
 mod round_robin;
 mod smooth;
 mod sticky;
+pub(super) mod tables;
 mod unprepared;
 mod utilization;
 mod weighted_random;

@@ -1,6 +1,7 @@
 //! The search along a circle for when a walk has gone far enough: one look at everybody.
 
 use super::circle::{Circle, Looks, holds};
+use super::owned::Owner;
 use crate::core::view::{Found, patience};
 use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
 
@@ -18,7 +19,7 @@ struct Standing {
     entry: usize,
 }
 
-impl Circle {
+impl<O: Owner> Circle<O> {
     /// Asks every member, and returns the eligible one that takes the nearest entry: the same answer as a walk along all
     /// entries.
     pub(super) fn nearest<C: Candidate>(

@@ -5,6 +5,25 @@ use crate::sync::AtomicU64;
 
 pub(super) const BITS: usize = u64::BITS as usize;
 
+/// Names the slot that owns an entry, in as few bytes as there are slots to name: a small table stays in a near cache.
+pub(super) trait Owner: Copy {
+    fn slot(self) -> usize;
+}
+
+impl Owner for u16 {
+    #[inline]
+    fn slot(self) -> usize {
+        self.into()
+    }
+}
+
+impl Owner for u32 {
+    #[inline]
+    fn slot(self) -> usize {
+        self as usize
+    }
+}
+
 /// Lists the entries of each slot.
 #[derive(Debug)]
 pub(super) struct Owned {
@@ -16,16 +35,16 @@ pub(super) struct Owned {
 
 impl Owned {
     /// Sorts the entries of `owners`, which are below `members` and fewer than `u32::MAX`.
-    pub(super) fn by(owners: &[u32], members: usize) -> Self {
+    pub(super) fn by(owners: &[impl Owner], members: usize) -> Self {
         let mut starts = vec![0u32; members + 1];
         for owner in owners {
-            starts[*owner as usize + 1] += 1;
+            starts[owner.slot() + 1] += 1;
         }
         (1..starts.len()).for_each(|slot| starts[slot] += starts[slot - 1]);
         let mut entries = vec![0u32; owners.len()];
         let mut next = starts.clone();
         for (entry, owner) in (0..).zip(owners) {
-            let at = &mut next[*owner as usize];
+            let at = &mut next[owner.slot()];
             entries[*at as usize] = entry;
             *at += 1;
         }

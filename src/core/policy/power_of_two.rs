@@ -95,19 +95,27 @@ impl PowerOfTwoChoices {
     }
 }
 
+impl PowerOfTwoChoices {
+    /// Chooses among so many others, as the one of the first draw is busy.
+    #[inline(never)]
+    fn draw_anew<C>(&self, choices: Choices, view: &View<'_, C>) -> Result<Selection, PickError>
+    where
+        C: Candidate<Load: LoadMetric>,
+    {
+        choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
+    }
+}
+
 impl<C: Candidate> Prepare<C> for PowerOfTwoChoices {}
 
 impl<C: Candidate<Load: LoadMetric>, K: ?Sized> Policy<C, K> for PowerOfTwoChoices {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
-        let least = |choices: Choices| {
-            choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))
-        };
-        let picked = least(self.choices)?;
+        let picked = self.choices.least(view, &self.rng, |candidate| relative_load(candidate, view.now()))?;
         match self.when_busy {
             // Two have been compared already.
             Some(more) if view.len() > 2 && !view.candidates()[picked.index()].load().is_idle(view.now()) => {
-                least(more)
+                self.draw_anew(more, view)
             }
             _ => Ok(picked),
         }

@@ -1,5 +1,7 @@
 //! The least cost of all.
 
+use std::cmp::Ordering;
+
 use super::View;
 use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
@@ -76,7 +78,8 @@ impl<F> Search<'_, F> {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "all that is done for most candidates, in a few instructions")]
+    #[inline(always)]
     fn compare<C>(&mut self, slot: usize, candidate: C, exclusions: Exclusions)
     where
         F: FnMut(C) -> f64,
@@ -84,13 +87,14 @@ impl<F> Search<'_, F> {
         if !exclusions.is_empty() {
             return self.counts.add(exclusions);
         }
-        let cost = sane((self.cost)(candidate));
-        if cost <= self.least {
-            self.take(slot, cost);
+        let cost = (self.cost)(candidate);
+        // What is not a number is not greater, either.
+        if cost.partial_cmp(&self.least) != Some(Ordering::Greater) {
+            self.take(slot, sane(cost));
         }
     }
 
-    /// Takes a candidate that costs no more than the least so far.
+    /// Takes a candidate unless it costs more than the least so far.
     ///
     /// Of several that tie, each is to be taken with the same chance. The first few are kept, as a draw in the midst of a
     /// scan is a branch that no predictor foresees. After them, the `n`-th takes the place of those before with the chance
@@ -101,6 +105,8 @@ impl<F> Search<'_, F> {
         if cost < self.least || self.ties == 0 {
             (self.least, self.tied[0], self.ties) = (cost, slot, 1);
             (self.late, self.next) = (None, 0);
+        } else if cost > self.least {
+            // Not a number, which counts as infinite.
         } else if let Some(place) = self.tied.get_mut(self.ties) {
             *place = slot;
             self.ties += 1;

@@ -75,7 +75,17 @@ impl<'a, C: Candidate> View<'a, C> {
     #[inline]
     pub fn pair(&self, rng: &Rng) -> Result<Pair, PickError> {
         let Some((first, second)) = self.draw_slots(rng) else { return self.pair_beyond(rng, Memo::new()) };
-        let exclusions = (self.exclusions_at(first), self.exclusions_at(second));
+        let both = self.plain().and_then(|candidates| candidates.get(first).zip(candidates.get(second)));
+        let exclusions = match both {
+            Some((one, other)) => {
+                let exclusions = (one.exclusions(self.now()), other.exclusions(self.now()));
+                if exclusions == (Exclusions::NONE, Exclusions::NONE) {
+                    return Ok(Pair { first: Selection::new(first), second: Some(Selection::new(second)) });
+                }
+                exclusions
+            }
+            None => (self.exclusions_at(first), self.exclusions_at(second)),
+        };
         if exclusions == (Exclusions::NONE, Exclusions::NONE) {
             return Ok(Pair { first: self.select(first), second: Some(self.select(second)) });
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use super::Scope;
+use crate::core::policy::tables::OwnTable;
 use crate::core::{
     Attempted, Candidate, Eligibility, Exclusion, Exclusions, InvalidSelection, Now, Prepared, Selection,
     Table,
@@ -189,6 +190,12 @@ impl<'a, C> View<'a, C> {
     #[inline]
     pub fn table<T: Table>(&self) -> Option<&'a T> {
         self.prepared?.table(self.len())
+    }
+
+    /// As [`table`](Self::table), of a policy of this crate.
+    #[inline]
+    pub(crate) fn own_table<T: OwnTable>(&self) -> Option<&'a T> {
+        self.prepared?.own(self.len())
     }
 
     /// Returns where to look, unless panic makes that useless.

@@ -1,6 +1,6 @@
 //! Traffic between localities, by weight and health.
 
-mod table;
+pub(super) mod table;
 mod weighted;
 
 pub use self::weighted::{InvalidOverprovisioning, LocalityDecision, LocalityWeighted};

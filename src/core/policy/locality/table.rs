@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Holds the localities and which members they have.
 #[derive(Debug)]
-pub(super) struct LocalityTable {
+pub(crate) struct LocalityTable {
     localities: Groups<Place>,
     overprovisioning: u32,
 }

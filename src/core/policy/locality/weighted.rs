@@ -170,19 +170,19 @@ impl<C: Candidate, P: Prepare<C>> Prepare<C> for LocalityWeighted<P> {
         if view.is_empty() {
             return Ok(Prepared::none());
         }
-        let earlier = previous.and_then(Prepared::earlier::<LocalityTable>);
+        let earlier = previous.and_then(Prepared::own_earlier::<LocalityTable>);
         let table = LocalityTable::new(view, &self.weights, self.overprovisioning, |locality, positions| {
             let earlier = earlier.and_then(|table| table.prepared_for(locality));
             self.inner.prepare(&view.part(positions), earlier)
         })?;
-        Ok(Prepared::new(view.len(), table))
+        Ok(Prepared::keep(view.len(), table))
     }
 }
 
 impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for LocalityWeighted<P> {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
-        match view.table::<LocalityTable>() {
+        match view.own_table::<LocalityTable>() {
             Some(table) => self.pick_by(table, view, key),
             None => self.pick_unprepared(view, key),
         }

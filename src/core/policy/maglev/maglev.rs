@@ -135,7 +135,7 @@ impl<H, N> Maglev<H, N> {
             return Err(PickError::CapacityExceeded { candidates: members, places: size as usize });
         }
         let owners = self.fill.owners(&distinct(view, &self.naming)?, size);
-        Ok(Prepared::new(members, MaglevTable::new(owners, members, eligible)))
+        Ok(Prepared::keep(members, MaglevTable::new(owners, members, eligible)))
     }
 
     /// Finds or builds the table of a view that brings none.
@@ -155,7 +155,7 @@ impl<H, N> Maglev<H, N> {
         N: Naming<C>,
     {
         let prepared = self.unprepared(view)?;
-        prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
+        prepared.own::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
     }
 }
 
@@ -172,7 +172,7 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Magl
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
-        match view.table::<MaglevTable>() {
+        match view.own_table::<MaglevTable>() {
             Some(table) => table.find(view, hash),
             None => self.pick_unprepared(view, hash),
         }
@@ -187,11 +187,11 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Policy<C, K> for Magl
 impl<C: Candidate, K: ?Sized, H: HashKey<K>, N: Naming<C>> Replicas<C, K> for Maglev<H, N> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let hash = self.hasher.hash_key(key);
-        if let Some(table) = view.table::<MaglevTable>() {
+        if let Some(table) = view.own_table::<MaglevTable>() {
             return table.find_distinct(view, hash, into);
         }
         let prepared = self.unprepared(view)?;
-        let table = prepared.table::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
+        let table = prepared.own::<MaglevTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
         table.find_distinct(view, hash, into)
     }
 }

@@ -5,7 +5,7 @@ mod fill;
 mod maglev;
 mod modulus;
 mod size;
-mod table;
+pub(super) mod table;
 
 pub use self::maglev::Maglev;
 pub use self::size::MaglevError;

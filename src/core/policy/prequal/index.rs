@@ -5,7 +5,7 @@ use crate::core::{Prepared, Table};
 
 /// Members of one membership in the order of the hashes of their identities.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     hashes: Box<[u64]>,
     slots: Box<[u32]>,
 }
@@ -15,7 +15,7 @@ impl Index {
     pub(super) fn prepare(members: &[Identity]) -> Prepared {
         let hashes = members.iter().map(|member| member.hashes[0]).collect();
         let slots = members.iter().map(|member| member.slot).collect();
-        Prepared::new(members.len(), Self { hashes, slots })
+        Prepared::keep(members.len(), Self { hashes, slots })
     }
 
     /// Returns the slot of a member; of several with the same identity, of one of them.

@@ -1,6 +1,6 @@
 //! By what servers answer to probes.
 
-mod index;
+pub(super) mod index;
 #[expect(clippy::module_inception, reason = "the file that defines the policy")]
 mod prequal;
 

@@ -210,7 +210,7 @@ impl Prequal {
     ) -> Result<Selection, PickError> {
         let build = || Ok(Index::prepare(&sorted(view, &ByIdentity)?));
         let prepared = self.unprepared.get_or_build(fingerprint(view, &ByIdentity), build)?;
-        let index = prepared.table::<Index>(view.len()).ok_or(PickError::InconsistentTopology)?;
+        let index = prepared.own::<Index>(view.len()).ok_or(PickError::InconsistentTopology)?;
         self.choose(view, index, samples)
     }
 }
@@ -224,7 +224,7 @@ impl<C: Candidate<Id: Hash>> Prepare<C> for Prequal {
 impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for Prequal {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         let mut samples = self.pool.samples(view.now());
-        let picked = match view.table::<Index>() {
+        let picked = match view.own_table::<Index>() {
             Some(index) => self.choose(view, index, &mut samples),
             None if samples.len < 2 => view.uniform(&self.rng),
             None => self.unprepared(view, &mut samples),

@@ -99,7 +99,7 @@ impl<P> PriorityFailover<P> {
         K: ?Sized,
         P: Policy<C, K>,
     {
-        match view.table::<PriorityTable>() {
+        match view.own_table::<PriorityTable>() {
             Some(table) => self.decide_by(table, view, key),
             None => self.decide_unprepared(view, key),
         }
@@ -210,11 +210,11 @@ fn reasons(error: PickError) -> ExclusionCounts {
 
 impl<C: Candidate, P: Prepare<C>> Prepare<C> for PriorityFailover<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        let earlier = previous.and_then(Prepared::earlier::<PriorityTable>);
+        let earlier = previous.and_then(Prepared::own_earlier::<PriorityTable>);
         let table = PriorityTable::new(view, self.config, |priority, positions| {
             self.inner.prepare(&view.part(positions), earlier.and_then(|table| table.prepared_for(priority)))
         })?;
-        Ok(Prepared::new(view.len(), table))
+        Ok(Prepared::keep(view.len(), table))
     }
 }
 

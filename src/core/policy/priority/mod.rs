@@ -3,7 +3,7 @@
 mod config;
 mod failover;
 mod plan;
-mod table;
+pub(super) mod table;
 
 pub use self::config::{PanicMode, PriorityConfig, PriorityConfigError};
 pub use self::failover::{PriorityDecision, PriorityFailover};

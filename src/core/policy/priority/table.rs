@@ -8,7 +8,7 @@ use crate::sync::{AtomicU32, Ordering};
 
 /// Holds the levels, which members they have, and how much of the traffic each gets.
 #[derive(Debug)]
-pub(super) struct PriorityTable {
+pub(crate) struct PriorityTable {
     levels: Groups<Level>,
     config: PriorityConfig,
 }

@@ -106,7 +106,7 @@ impl<H> BoundedLoadRendezvous<H> {
         H: BuildHasher,
     {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Members>() {
+        match view.own_table::<Members>() {
             Some(table) => self.decide_in(view, key, table),
             None => self.decide_in(view, key, view),
         }
@@ -148,7 +148,7 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for BoundedLoadRendezvous<H> {
         if view.is_empty() {
             return Ok(Prepared::none());
         }
-        Ok(Prepared::new(view.len(), Members::new(view)?))
+        Ok(Prepared::keep(view.len(), Members::new(view)?))
     }
 }
 

@@ -86,10 +86,10 @@ impl<M: Identify> Weigh for Alike<'_, M> {
 }
 
 /// Keeps the hash of the identity of each slot.
-pub(super) struct Identities(Box<[u64]>);
+pub(crate) struct Identities(Box<[u64]>);
 
 /// Keeps the hash of the identity and the weight of each slot.
-pub(super) struct Members {
+pub(crate) struct Members {
     identities: Identities,
     weights: Box<[u32]>,
     lightest: u32,

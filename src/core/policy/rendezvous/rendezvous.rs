@@ -90,7 +90,7 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for Rendezvous<H> {
         if view.is_empty() {
             return Ok(Prepared::none());
         }
-        Ok(Prepared::new(view.len(), Identities::new(view)?))
+        Ok(Prepared::keep(view.len(), Identities::new(view)?))
     }
 }
 
@@ -98,7 +98,7 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        let slot = match view.table::<Identities>() {
+        let slot = match view.own_table::<Identities>() {
             Some(table) => first(view, &ByScore { key, members: table }),
             None => first(view, &ByScore { key, members: view }),
         };
@@ -114,7 +114,7 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for Rendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Identities>() {
+        match view.own_table::<Identities>() {
             Some(table) => replicas(view, &ByScore { key, members: table }, into),
             None => replicas(view, &ByScore { key, members: view }, into),
         }

@@ -80,7 +80,7 @@ impl<C: Candidate<Id: Hash>, H> Prepare<C> for WeightedRendezvous<H> {
         if view.is_empty() {
             return Ok(Prepared::none());
         }
-        Ok(Prepared::new(view.len(), Members::new(view)?))
+        Ok(Prepared::keep(view.len(), Members::new(view)?))
     }
 }
 
@@ -88,7 +88,7 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        let slot = match view.table::<Members>() {
+        let slot = match view.own_table::<Members>() {
             Some(table) => first(view, &ByWeight { key, members: table }),
             None => first(view, &ByWeight { key, members: view }),
         };
@@ -104,7 +104,7 @@ impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Policy<C, K> for 
 impl<C: Candidate<Id: Hash>, K: Hash + ?Sized, H: BuildHasher> Replicas<C, K> for WeightedRendezvous<H> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let key = spread(self.hasher.hash_one(key));
-        match view.table::<Members>() {
+        match view.own_table::<Members>() {
             Some(table) => replicas(view, &ByWeight { key, members: table }, into),
             None => replicas(view, &ByWeight { key, members: view }, into),
         }

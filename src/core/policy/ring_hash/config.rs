@@ -78,6 +78,6 @@ impl RingReport {
     /// Reports the ring that [`RingHash`](super::RingHash) prepared, if `prepared` is one.
     #[must_use]
     pub fn of(prepared: &Prepared) -> Option<Self> {
-        prepared.earlier::<RingTable>().map(RingTable::report)
+        prepared.own_earlier::<RingTable>().map(RingTable::report)
     }
 }

@@ -8,7 +8,7 @@ mod merge;
 mod placement;
 #[expect(clippy::module_inception, reason = "the file that defines the type of that name")]
 mod ring_hash;
-mod table;
+pub(super) mod table;
 
 pub use self::config::{RingHashError, RingReport};
 pub use self::placement::{EnvoyRing, PointsBy, RingMembers};

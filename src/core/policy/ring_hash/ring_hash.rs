@@ -187,7 +187,7 @@ impl<H, P> RingHash<H, P> {
         if view.is_empty() {
             return Err(PickError::Empty);
         }
-        let previous = previous.and_then(Prepared::earlier::<RingTable>);
+        let previous = previous.and_then(Prepared::own_earlier::<RingTable>);
         let members = distinct(view, &self.placement)?;
         let (points, points_per_weight) = self.placement.place(view, &members, self.budget, previous)?;
         if points.len() == 0 {
@@ -195,7 +195,7 @@ impl<H, P> RingHash<H, P> {
         }
         let rescaled = previous.is_some_and(|before| before.report().points_per_weight != points_per_weight);
         let report = RingReport { points: points.len(), points_per_weight, rescaled };
-        Ok(Prepared::new(view.len(), RingTable::new(points, members, report, eligible)))
+        Ok(Prepared::keep(view.len(), RingTable::new(points, members, report, eligible)))
     }
 
     /// Finds or builds the ring of a view that brings none.
@@ -215,7 +215,7 @@ impl<H, P> RingHash<H, P> {
         P: Placement<C>,
     {
         let prepared = self.unprepared(view)?;
-        prepared.table::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
+        prepared.own::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?.find(view, hash)
     }
 }
 
@@ -232,7 +232,7 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Policy<C, K> for R
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         let hash = self.hasher.hash_key(key);
-        match view.table::<RingTable>() {
+        match view.own_table::<RingTable>() {
             Some(table) => table.find(view, hash),
             None => self.pick_unprepared(view, hash),
         }
@@ -247,11 +247,11 @@ impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Policy<C, K> for R
 impl<C: Candidate, K: ?Sized, H: HashKey<K>, P: Placement<C>> Replicas<C, K> for RingHash<H, P> {
     fn pick_replicas(&self, view: &View<'_, C>, key: &K, into: &mut [Selection]) -> Result<usize, PickError> {
         let hash = self.hasher.hash_key(key);
-        if let Some(table) = view.table::<RingTable>() {
+        if let Some(table) = view.own_table::<RingTable>() {
             return table.find_distinct(view, hash, into);
         }
         let prepared = self.unprepared(view)?;
-        let table = prepared.table::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
+        let table = prepared.own::<RingTable>(view.len()).ok_or(PickError::InconsistentTopology)?;
         table.find_distinct(view, hash, into)
     }
 }

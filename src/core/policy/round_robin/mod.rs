@@ -1,6 +1,6 @@
 //! Each in turn.
 
-mod rotation;
+pub(super) mod rotation;
 #[expect(clippy::module_inception, reason = "the file that defines the policy")]
 mod round_robin;
 mod turn;

@@ -8,7 +8,7 @@ use crate::core::{Candidate, PickError, Table, View};
 
 /// Members in the order of their turns, and whose is next.
 #[derive(Debug)]
-pub(super) struct Rotation {
+pub(crate) struct Rotation {
     circle: Circle,
     cursor: Cursor,
     /// In the order of their hashes.

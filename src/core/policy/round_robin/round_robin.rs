@@ -121,11 +121,11 @@ impl<C: Candidate<Id: Hash>> Prepare<C> for RoundRobin {
         if view.is_empty() {
             return Ok(Prepared::none());
         }
-        let previous = previous.and_then(Prepared::earlier::<Rotation>);
+        let previous = previous.and_then(Prepared::own_earlier::<Rotation>);
         let start = |members| self.start.unwrap_or_else(|| Rng::thread().below(members));
         let eligible = |slot| view.exclusions_at(slot).only(Exclusions::SLOW).is_empty();
         let rotation = Rotation::new(sorted(view, &ByIdentity)?, previous, start, eligible);
-        Ok(Prepared::new(view.len(), rotation))
+        Ok(Prepared::keep(view.len(), rotation))
     }
 }
 
@@ -134,7 +134,7 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for RoundRobin {
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
         let lots = Lots::new(&self.rng);
         let lots = &|place| lots.at(place);
-        let slot = match view.table::<Rotation>() {
+        let slot = match view.own_table::<Rotation>() {
             Some(rotation) => rotation.serve(view, lots)?,
             None => self.turns[view.lane() % LANES].serve(&Line { view, circle: None, lots })?,
         };
@@ -145,7 +145,7 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for RoundRobin {
         let slot = self.rng.rehearse(|rng| {
             let lots = Lots::new(&rng);
             let lots = &|place| lots.at(place);
-            match view.table::<Rotation>() {
+            match view.own_table::<Rotation>() {
                 Some(rotation) => rotation.peek(view, lots),
                 None => self.turns[view.lane() % LANES].peek(&Line { view, circle: None, lots }),
             }

@@ -4,7 +4,7 @@ mod order;
 mod report;
 #[expect(clippy::module_inception, reason = "the file that defines the policy")]
 mod smooth;
-mod table;
+pub(super) mod table;
 mod turns;
 
 pub use self::report::ScheduleReport;

@@ -18,6 +18,6 @@ impl ScheduleReport {
     /// one.
     #[must_use]
     pub fn of(prepared: &Prepared) -> Option<Self> {
-        prepared.earlier::<Schedule>().map(Schedule::report)
+        prepared.own_earlier::<Schedule>().map(Schedule::report)
     }
 }

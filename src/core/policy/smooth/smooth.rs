@@ -91,10 +91,10 @@ impl SmoothWeightedRoundRobin {
     where
         C: Candidate<Id: Hash>,
     {
-        let previous = previous.and_then(Prepared::earlier::<Schedule>);
+        let previous = previous.and_then(Prepared::own_earlier::<Schedule>);
         let start = |cycle: usize| self.start.map_or_else(|| Rng::thread().below(cycle), |turn| turn % cycle);
         let schedule = Schedule::new(sorted(view, &ByIdentity)?, previous, start, eligible)?;
-        Ok(Prepared::new(view.len(), schedule))
+        Ok(Prepared::keep(view.len(), schedule))
     }
 
     /// Finds or builds the schedule of a view that brings none.
@@ -108,7 +108,7 @@ impl SmoothWeightedRoundRobin {
 }
 
 fn schedule_of<'a, C>(prepared: &'a Prepared, view: &View<'_, C>) -> Result<&'a Schedule, PickError> {
-    prepared.table::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)
+    prepared.own::<Schedule>(view.len()).ok_or(PickError::InconsistentTopology)
 }
 
 impl Clone for SmoothWeightedRoundRobin {
@@ -134,7 +134,7 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
         }
         let lots = Lots::new(&self.rng);
         let lots = &|entry| lots.at(entry);
-        let slot = match view.table::<Schedule>() {
+        let slot = match view.own_table::<Schedule>() {
             Some(schedule) => schedule.next(view, lots)?,
             None => schedule_of(&self.unprepared(view)?, view)?.next(view, lots)?,
         };
@@ -151,7 +151,7 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for SmoothWeightedRoundRobi
                 schedule.peek(view, &|entry| lots.at(entry))
             })
         };
-        let slot = if let Some(schedule) = view.table::<Schedule>() {
+        let slot = if let Some(schedule) = view.own_table::<Schedule>() {
             peek(schedule)?
         } else {
             // What is made here is kept, so the next pick draws no start before its lots.

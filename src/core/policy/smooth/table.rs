@@ -10,7 +10,7 @@ use crate::sync::{AtomicUsize, Ordering};
 
 /// Turns in order, and whose is next.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     circle: Circle,
     /// The entry whose turn is next.
     cursor: AtomicUsize,
@@ -138,7 +138,7 @@ mod models {
     fn three_picks(members: [Backend<&'static str>; 3]) -> Vec<usize> {
         let policy = SmoothWeightedRoundRobin::starting_at(0);
         let prepared = policy.prepare(&View::new(&members), None).unwrap();
-        assert!(prepared.earlier::<Schedule>().is_some());
+        assert!(prepared.own_earlier::<Schedule>().is_some());
         let shared = Arc::new((policy, members, prepared));
         let pick = |shared: &(SmoothWeightedRoundRobin, [Backend<&str>; 3], _)| {
             let view = View::new(&shared.1).prepared(&shared.2);

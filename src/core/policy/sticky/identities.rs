@@ -7,7 +7,7 @@ use crate::core::{Candidate, Prepared, StableBuildHasher, Table, View};
 
 /// Finds the members of one membership by the hash of their identities.
 #[derive(Debug)]
-pub(super) struct Identities {
+pub(crate) struct Identities {
     /// Hashes and slots, ascending.
     slots: Box<[(u64, u32)]>,
     /// What the inner policy has prepared.

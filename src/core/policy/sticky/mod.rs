@@ -1,6 +1,6 @@
 //! The earlier choice, as long as it can be kept.
 
-mod identities;
+pub(super) mod identities;
 mod key;
 #[expect(clippy::module_inception, reason = "the file that defines the policy of that name")]
 mod sticky;

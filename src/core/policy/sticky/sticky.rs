@@ -85,7 +85,7 @@ impl<P> Sticky<P> {
         Q: Hash + Eq + ?Sized,
         P: Policy<C, K>,
     {
-        let table = view.table::<Identities>();
+        let table = view.own_table::<Identities>();
         let find = |identity: &Q| match table {
             Some(table) => table.find(view, identity),
             None => (0..view.len()).find(|slot| is(view, *slot, identity)),
@@ -103,9 +103,9 @@ impl<P> Sticky<P> {
 
 impl<C: Candidate<Id: Hash>, P: Prepare<C>> Prepare<C> for Sticky<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        let earlier = previous.and_then(Prepared::earlier::<Identities>);
+        let earlier = previous.and_then(Prepared::own_earlier::<Identities>);
         let inner = self.inner.prepare(view, earlier.map(|table| &table.inner))?;
-        Ok(Prepared::new(view.len(), Identities::new(view, inner)))
+        Ok(Prepared::keep(view.len(), Identities::new(view, inner)))
     }
 }
 

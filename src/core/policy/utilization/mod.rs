@@ -5,7 +5,7 @@ mod record;
 mod report;
 mod reports;
 mod stride;
-mod table;
+pub(super) mod table;
 mod weighted;
 
 pub use self::config::{UtilizationConfig, UtilizationConfigError};

@@ -15,7 +15,7 @@ const MISSES: usize = 8;
 
 /// The weights of one membership as they were read last, and whose turn is next.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     /// By slot.
     records: Box<[Arc<Record>]>,
     weights: Box<[AtomicU32]>,

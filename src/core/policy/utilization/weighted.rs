@@ -101,11 +101,11 @@ impl UtilizationWeighted {
         view: &View<'_, C>,
         previous: Option<&Prepared>,
     ) -> Result<Prepared, PickError> {
-        let previous = previous.and_then(Prepared::earlier::<Turns>);
+        let previous = previous.and_then(Prepared::own_earlier::<Turns>);
         let start = || self.start.unwrap_or_else(|| Rng::thread().below(STARTS) as u64);
         let start = previous.map_or_else(start, Turns::position);
         let turns = Turns::new(&sorted(view, &ByIdentity)?, &self.reports, start, view.now().nanos());
-        Ok(Prepared::new(view.len(), turns))
+        Ok(Prepared::keep(view.len(), turns))
     }
 
     fn choose<C: Candidate>(&self, view: &View<'_, C>, turns: &Turns) -> Result<Selection, PickError> {
@@ -134,7 +134,7 @@ impl UtilizationWeighted {
     fn unprepared<C: Candidate<Id: Hash>>(&self, view: &View<'_, C>) -> Result<Selection, PickError> {
         let build = |last: Option<&Prepared>| self.build(view, last);
         let prepared = self.unprepared.get_or_follow(fingerprint(view, &ByIdentity), build)?;
-        let turns = prepared.table::<Turns>(view.len()).ok_or(PickError::InconsistentTopology)?;
+        let turns = prepared.own::<Turns>(view.len()).ok_or(PickError::InconsistentTopology)?;
         self.choose(view, turns)
     }
 }
@@ -157,7 +157,7 @@ impl<C: Candidate<Id: Hash>, K: ?Sized> Policy<C, K> for UtilizationWeighted {
         if view.is_empty() {
             return Err(PickError::Empty);
         }
-        match view.table::<Turns>() {
+        match view.own_table::<Turns>() {
             Some(turns) => self.choose(view, turns),
             None => self.unprepared(view),
         }

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Holds the classes of one membership, the lightest first.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     all: Box<[Class]>,
     /// The masses of those in play in each class, with all classes before it.
     eligible: Box<[AtomicU64]>,

@@ -1,6 +1,6 @@
 //! A random choice by weight.
 
-mod classes;
+pub(super) mod classes;
 #[expect(clippy::module_inception, reason = "the file that defines the policy of that name")]
 mod weighted_random;
 

@@ -87,14 +87,14 @@ fn weight<C: Candidate>(_: usize, candidate: &C) -> u32 {
 
 impl<C: Candidate> Prepare<C> for WeightedRandom {
     fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
-        Classes::new(view).map(|classes| Prepared::new(view.len(), classes))
+        Classes::new(view).map(|classes| Prepared::keep(view.len(), classes))
     }
 }
 
 impl<C: Candidate, K: ?Sized> Policy<C, K> for WeightedRandom {
     #[inline]
     fn pick_from(&self, view: &View<'_, C>, _: &K) -> Result<Selection, PickError> {
-        match view.table::<Classes>() {
+        match view.own_table::<Classes>() {
             Some(classes) => self.pick_by(classes, view),
             None => self.scan_all(view),
         }

@@ -136,13 +136,13 @@ impl<P> ZoneAware<P> {
 
 impl<C: Candidate, P: Prepare<C>> Prepare<C> for ZoneAware<P> {
     fn prepare(&self, view: &View<'_, C>, previous: Option<&Prepared>) -> Result<Prepared, PickError> {
-        let earlier = previous.and_then(Prepared::earlier::<ZoneTable>);
+        let earlier = previous.and_then(Prepared::own_earlier::<ZoneTable>);
         let everybody = self.inner.prepare(view, earlier.map(|table| &table.everybody))?;
         let table = ZoneTable::new(view, self.home(), everybody, |zone, positions| {
             let earlier = earlier.and_then(|table| table.prepared_for(zone));
             self.inner.prepare(&view.part(positions), earlier)
         })?;
-        Ok(Prepared::new(view.len(), table))
+        Ok(Prepared::keep(view.len(), table))
     }
 }
 
@@ -152,7 +152,7 @@ impl<C: Candidate, K: ?Sized, P: Policy<C, K>> Policy<C, K> for ZoneAware<P> {
         if view.is_empty() {
             return Err(PickError::Empty);
         }
-        if let Some(table) = view.table::<ZoneTable>() {
+        if let Some(table) = view.own_table::<ZoneTable>() {
             return self.pick_by(table, view, key);
         }
         let known = view.sample_all();

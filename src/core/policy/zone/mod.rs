@@ -2,6 +2,6 @@
 
 mod aware;
 mod callers;
-mod table;
+pub(super) mod table;
 
 pub use self::aware::{ZoneAware, ZoneDecision};

@@ -7,7 +7,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Holds the zones, which members they have, and how much of the traffic of the own zone each gets.
 #[derive(Debug)]
-pub(super) struct ZoneTable {
+pub(crate) struct ZoneTable {
     zones: Groups<Place>,
     /// Which of them is the own one.
     own: Option<usize>,
