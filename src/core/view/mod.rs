@@ -14,6 +14,7 @@
 mod least;
 mod lots;
 mod memo;
+mod pair;
 mod ramp;
 mod readers;
 mod scope;
@@ -23,9 +24,9 @@ mod view;
 
 pub(crate) use self::lots::{Lots, lot, patience};
 pub(crate) use self::memo::{Memo, SAMPLES};
+pub use self::pair::Pair;
 pub(crate) use self::ramp::{DRAWS, part, takes};
 pub(crate) use self::readers::Found;
-pub use self::readers::Pair;
 pub(crate) use self::scope::Scope;
 pub(crate) use self::several::MOST;
 pub(crate) use self::view::LANES;
