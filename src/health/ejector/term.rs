@@ -47,6 +47,12 @@ impl Term {
     /// Tells whether the member is out at this time.
     #[inline]
     pub(super) fn is_out(&self, now: &Now) -> bool {
+        // Nearly all are in, and each pick asks.
+        self.kind() != Kind::In && self.is_still_out(now)
+    }
+
+    #[cold]
+    fn is_still_out(&self, now: &Now) -> bool {
         match self.kind() {
             Kind::In | Kind::ForcedIn => false,
             Kind::ForcedOut => true,
