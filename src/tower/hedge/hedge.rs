@@ -14,8 +14,9 @@ use std::time::Duration;
 ///
 /// The time runs from when the request was handed to its endpoint. It is a fixed one ([`Hedge::after`]), or a quantile
 /// of the time that requests took lately ([`Hedge::after_quantile`]): over the last half minute, to an eighth too long at
-/// most. Attempts that were cancelled, or failed, after more than that time count with the time that they had taken, so that
-/// hedges do not make the slow ones vanish from the quantile. A [`HedgeDelay`](super::HedgeDelay) is this decision alone.
+/// most, so that fewer are hedged than the quantile leaves out where all take about as long. Attempts that were cancelled, or
+/// failed, after more than that time count with the time that they had taken, so that hedges do not make the slow ones vanish
+/// from the quantile. A [`HedgeDelay`](super::HedgeDelay) is this decision alone.
 ///
 /// Where more requests are slow than the quantile leaves out, it is the time of the slow ones, and hedges come late: then a
 /// lower quantile or a fixed delay serves better.
