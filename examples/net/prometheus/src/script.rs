@@ -22,7 +22,7 @@ const RETRIES: &str = "poise_retries_total";
 const CIRCUITS: &str = "poise_circuit_transitions_total";
 const MEMBERS: &str = "poise_members";
 /// All that a scrape has of poise once there was traffic.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 19] = [
     ATTEMPTS,
     "poise_attempt_duration_seconds_bucket",
     DURATIONS,
@@ -33,6 +33,10 @@ const NAMES: [&str; 15] = [
     RETRIES,
     "poise_hedges_total",
     CIRCUITS,
+    "poise_outlier_transitions_total",
+    "poise_probe_verdicts_total",
+    "poise_panic_transitions_total",
+    "poise_balancers_in_panic",
     "poise_memberships_total",
     MEMBERS,
     "poise_fail_fast_transitions_total",
