@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use poise::core::policy::{PowerOfTwoChoices, RoundRobin};
 use poise::core::{Backend, InFlight, PeakEwma};
+use poise::tower::Hedge;
 
 use crate::sim::{Clients, Fault, Report, Scenario, Server, Setup, Stack, Work};
 
@@ -142,7 +143,7 @@ fn crowd(seed: u64) -> Scenario {
         .attempt_timeout(300 * MILLI)
         .timeout(SECOND)
         .retries(2)
-        .hedge_after(0.9)
+        .hedge(Hedge::after_quantile(0.9).unwrap())
         .fan_out(3)
         .sample_every(SECOND)
 }

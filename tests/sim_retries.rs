@@ -44,6 +44,6 @@ fn hedges_cut_the_tail_of_pages_tenfold_within_the_budget() {
         assert_eq!((plain.errors(), hedged.errors()), (0, 0));
         assert!(before >= 10.0 * after, "seed {seed}: {before} against {after}");
         let cost = hedged.amplification() / plain.amplification();
-        assert!(cost <= 1.06, "seed {seed}: one in twenty is hedged, {cost}");
+        assert!(cost <= 1.06, "seed {seed}: at most one in twenty is hedged, {cost}");
     }
 }

@@ -14,7 +14,7 @@ pub enum BalancerErrorKind {
     NoMembers,
     /// There are members, and each is excluded.
     NoEligible(ExclusionCounts),
-    /// Too few members are healthy, and requests were to [fail](super::PanicPolicy::FailFast) then.
+    /// Too few members are healthy, and requests were to fail then, by `PanicPolicy::FailFast`.
     PanicRejected(ExclusionCounts),
     /// Every member that could serve is at its limit of concurrent work.
     AtCapacity(ExclusionCounts),

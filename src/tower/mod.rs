@@ -195,7 +195,7 @@ pub use self::discovery::{
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::error::{BalancerError, BoxError, TimedOut};
 #[cfg(all(feature = "discovery", feature = "health"))]
-pub use self::hedge::{Hedge, HedgeError};
+pub use self::hedge::{Hedge, HedgeDelay, HedgeError};
 #[cfg(all(feature = "discovery", feature = "health"))]
 pub use self::hook::{Event, Hook, NoHook};
 #[cfg(all(feature = "discovery", feature = "health"))]

@@ -13,6 +13,8 @@
 mod answer;
 mod config;
 mod entry;
+#[cfg(all(test, loom))]
+mod models;
 mod order;
 mod pool;
 mod rate;

@@ -109,12 +109,13 @@ impl ProbePool {
     /// whoever [watches](Self::watch_due) is told of the next one.
     #[must_use = "probes that are taken and not sent starve the pool"]
     pub fn take_due(&self) -> usize {
-        match self.take_earned() {
+        match self.take_earned(self.queries.load(Ordering::Relaxed)) {
             0 if self.is_watched.load(Ordering::Relaxed) => {
-                // SeqCst, at both words here and in a query: of a query and a driver that falls asleep at the same time, one
-                // sees the other.
-                self.is_waiting.store(true, Ordering::SeqCst);
-                self.take_earned()
+                // Release: whoever finds it finds the driver that watches.
+                self.is_waiting.store(true, Ordering::Release);
+                // Adds nothing, but has a place among the queries, which count by the same kind of exchange: those before are
+                // seen here, and to those after, by Release here and Acquire there, the driver is seen to wait.
+                self.take_earned(self.queries.fetch_add(0, Ordering::Release))
             }
             due => due,
         }
@@ -131,8 +132,9 @@ impl ProbePool {
         drop(previous);
     }
 
-    fn take_earned(&self) -> usize {
-        let earned = self.config.probes.after(self.queries.load(Ordering::SeqCst));
+    /// Takes what so many queries have earned.
+    fn take_earned(&self, queries: u64) -> usize {
+        let earned = self.config.probes.after(queries);
         let before = self.handed_out.fetch_max(earned, Ordering::Relaxed);
         usize::try_from(earned.saturating_sub(before)).unwrap_or(usize::MAX).min(self.config.capacity())
     }
@@ -219,9 +221,10 @@ impl ProbePool {
 
     #[cold]
     fn call_driver(&self) {
-        let earned = self.config.probes.after(self.queries.load(Ordering::SeqCst));
+        let earned = self.config.probes.after(self.queries.load(Ordering::Relaxed));
         let is_due = earned > self.handed_out.load(Ordering::Relaxed);
-        if is_due && self.is_waiting.swap(false, Ordering::SeqCst) {
+        // Acquire: the driver below is the one that waits, or a later one.
+        if is_due && self.is_waiting.swap(false, Ordering::Acquire) {
             let driver = lock(&self.driver).clone();
             driver.notify();
         }
@@ -230,8 +233,9 @@ impl ProbePool {
     /// Counts a query, and throws away what it makes go.
     #[inline]
     pub(crate) fn end_query(&self, samples: &mut Samples, order: Order) {
-        let before = self.queries.fetch_add(1, Ordering::SeqCst);
-        if self.is_waiting.load(Ordering::SeqCst) {
+        // Acquire: a driver that has looked before waits for this query.
+        let before = self.queries.fetch_add(1, Ordering::Acquire);
+        if self.is_waiting.load(Ordering::Relaxed) {
             self.call_driver();
         }
         let removals = self.config.removals;

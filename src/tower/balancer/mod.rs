@@ -36,7 +36,6 @@ mod guarded;
 mod handle;
 mod health;
 mod hedging;
-mod latency_window;
 mod lifecycle;
 mod limit;
 mod operator;

@@ -8,14 +8,12 @@ use super::admission::Lease;
 use super::cluster::Cluster;
 use super::contain::{contain, tell};
 use super::endpoint::Endpoint;
-use super::latency_window::LatencyWindow;
 use super::repeating::Repeating;
 use super::settings::Sleep;
 use crate::core::striped::StripedCounter;
 use crate::core::{LoadTracker, Outcome};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
-use crate::tower::hedge::When;
-use crate::tower::{Event, Hedge, Idempotent, Retry, RetryBudget};
+use crate::tower::{Event, HedgeDelay, Idempotent, Retry, RetryBudget};
 
 /// Counts what a balancer sent more than once.
 ///
@@ -63,7 +61,7 @@ pub(crate) struct Spare<R> {
 /// How requests are sent again, and how much of that there has been.
 pub(super) struct Repeats<R> {
     retry: Retry,
-    hedge: Option<(Hedge, Option<LatencyWindow>)>,
+    hedge: Option<HedgeDelay>,
     clone: fn(&R) -> R,
     idempotent: Option<Box<dyn Idempotent<R> + Send + Sync>>,
     spending: Mutex<Spending>,
@@ -100,14 +98,8 @@ impl<R> Repeating<R> {
     pub(super) fn into_repeats(self, now: Instant) -> Option<Repeats<R>> {
         let clone = self.clone?;
         let retry = self.retry.unwrap_or_else(Retry::never);
-        let hedge = self.hedge.map(|hedge| match hedge.when {
-            When::After(_) => (hedge, None),
-            When::Quantile { quantile, min_samples, .. } => {
-                (hedge, Some(LatencyWindow::new(quantile, min_samples, now)))
-            }
-        });
         Some(Repeats {
-            hedge,
+            hedge: self.hedge.map(|hedge| HedgeDelay::new(hedge, now)),
             clone,
             idempotent: self.idempotent,
             spending: Mutex::new(Spending { budget: retry.budget().clone(), deposited: 0, at: now }),
@@ -130,23 +122,9 @@ impl<R> Repeats<R> {
         sent < self.retry.max_attempts()
     }
 
-    /// Returns after which time a request is hedged; not yet, as long as too little is known.
-    fn hedge_delay(&self, now: Instant) -> Option<Duration> {
-        match self.hedge.as_ref()? {
-            (Hedge { when: When::Quantile { least, .. } }, Some(window)) => {
-                window.quantile(now).map(|delay| delay.max(*least))
-            }
-            (Hedge { when: When::After(delay) }, _) => Some(*delay),
-            _ => None,
-        }
-    }
-
-    /// Times a request. Whatever did not succeed would have taken longer, which is worth knowing of the slow ones.
     pub(super) fn time(&self, outcome: Outcome, elapsed: Duration) {
-        if let Some((_, Some(window))) = &self.hedge
-            && (outcome.is_success() || window.latest().is_some_and(|delay| elapsed >= delay))
-        {
-            window.record(elapsed);
+        if let Some(hedge) = &self.hedge {
+            hedge.record(outcome, elapsed);
         }
     }
 
@@ -221,7 +199,7 @@ where
     pub(super) fn wait_for_hedge(&self) -> Option<Sleep> {
         let repeats = self.settings.repeats.as_ref()?;
         let now = self.settings.timer.now();
-        let until = now.checked_add(repeats.hedge_delay(now)?)?;
+        let until = now.checked_add(repeats.hedge.as_ref()?.delay(now)?)?;
         Some(self.settings.timer.sleep_until(until))
     }
 

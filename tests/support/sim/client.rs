@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use poise::core::policy::{Prequal, UtilizationReport, UtilizationReports};
 use poise::core::{
@@ -13,9 +13,7 @@ use poise::health::{
     CircuitTicket, Completion, Ejection, Ejector, HealthChecked, OutcomeWindow, OutlierSample, PassiveHealth,
     SlowStart,
 };
-use poise::tower::RetryBudget;
-
-use super::clock::Nanos;
+use poise::tower::{Hedge, HedgeDelay, RetryBudget};
 
 /// A load of the crate that can be simulated.
 pub(crate) trait SimLoad: LoadTracker + LoadMetric {
@@ -92,7 +90,7 @@ pub(crate) struct Client<'n, C, P> {
     reports: Option<Arc<UtilizationReports>>,
     ejecting: Option<Ejecting>,
     budget: Option<RetryBudget>,
-    latencies: Latencies,
+    hedges: Option<HedgeDelay>,
 }
 
 /// An attempt that a client has started.
@@ -101,6 +99,7 @@ pub(super) struct Admitted<T> {
     pub(super) server: usize,
     pub(super) ticket: T,
     pub(super) permit: Option<CircuitTicket>,
+    started: Instant,
 }
 
 impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
@@ -124,7 +123,7 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
             reports: None,
             ejecting: None,
             budget: None,
-            latencies: Latencies::default(),
+            hedges: None,
         }
     }
 
@@ -146,6 +145,11 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
     /// Limits retries and hedges.
     pub(crate) fn with_budget(self, budget: Option<RetryBudget>) -> Self {
         Self { budget, ..self }
+    }
+
+    /// Has it hedge from now on.
+    pub(super) fn hedge(&mut self, hedge: Hedge, now: &Now) {
+        self.hedges = Some(HedgeDelay::new(hedge, now.instant()));
     }
 
     pub(super) fn count(&self) -> usize {
@@ -196,7 +200,7 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
         if let (Err(_), Some(circuit), Some(permit)) = (&started, node.circuit(), permit) {
             circuit.settle(permit, Outcome::Cancelled, now);
         }
-        started.ok().map(|ticket| Admitted { server, ticket, permit })
+        started.ok().map(|ticket| Admitted { server, ticket, permit, started: now.instant() })
     }
 
     pub(super) fn settle(
@@ -210,6 +214,9 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
         node.load().release(attempt.ticket, now);
         if let Some(ejecting) = &self.ejecting {
             ejecting.windows[attempt.server].record(outcome, now);
+        }
+        if let Some(hedges) = &self.hedges {
+            hedges.record(outcome, now.since(attempt.started));
         }
         let (Some(circuit), Some(permit)) = (node.circuit(), attempt.permit) else { return };
         if circuit.settle(permit, outcome, now) == Completion::Closed {
@@ -254,13 +261,9 @@ impl<'n, C: Node, P: Policy<C, u64>> Client<'n, C, P> {
         self.budget.as_mut().is_none_or(|budget| budget.try_withdraw(now.instant()))
     }
 
-    pub(super) fn answered(&mut self, latency: Nanos) {
-        self.latencies.add(latency);
-    }
-
-    /// Returns after how long to hedge: at this quantile of the last latencies, once there are enough.
-    pub(super) fn hedge_after(&self, quantile: f64) -> Option<Duration> {
-        self.latencies.quantile(quantile).map(Duration::from_nanos)
+    /// Returns after how long an attempt is hedged that starts now.
+    pub(super) fn hedge_delay(&self, now: &Now) -> Option<Duration> {
+        self.hedges.as_ref()?.delay(now.instant())
     }
 }
 
@@ -281,38 +284,5 @@ impl Ejecting {
             let counts = windows[member].counts(now);
             OutlierSample::new(counts.successes(), counts.total())
         });
-    }
-}
-
-/// The last latencies of a client, for its hedges.
-#[derive(Debug, Default)]
-struct Latencies {
-    ring: Vec<Nanos>,
-    sorted: Vec<Nanos>,
-    next: usize,
-}
-
-impl Latencies {
-    const WINDOW: usize = 1_000;
-    /// How many latencies make a quantile.
-    const ENOUGH: usize = 100;
-
-    fn add(&mut self, latency: Nanos) {
-        if self.ring.len() == Self::WINDOW {
-            let gone = std::mem::replace(&mut self.ring[self.next], latency);
-            let at = self.sorted.partition_point(|known| *known < gone);
-            self.sorted.remove(at);
-        } else {
-            self.ring.push(latency);
-        }
-        self.next = (self.next + 1) % Self::WINDOW;
-        let at = self.sorted.partition_point(|known| *known < latency);
-        self.sorted.insert(at, latency);
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place below a length")]
-    fn quantile(&self, quantile: f64) -> Option<Nanos> {
-        let place = (quantile * self.sorted.len() as f64) as usize;
-        self.sorted.get(place).copied().filter(|_| self.sorted.len() >= Self::ENOUGH)
     }
 }

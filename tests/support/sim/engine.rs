@@ -43,7 +43,7 @@ pub(super) enum Event {
     Fail { slot: Slot, outcome: Outcome },
     Answer { slot: Slot, outcome: Outcome },
     Late { attempt: Key },
-    Hedge { request: Key },
+    Hedge { attempt: Key },
     GiveUp { request: Key },
     Probe { client: u32, server: u32 },
     Probed { client: u32, server: u32, answer: ProbeAnswer },
@@ -82,6 +82,7 @@ impl<'a, C: Node, P: Policy<C, u64>> Engine<'a, C, P> {
 
     pub(super) fn run(mut self) -> Report {
         self.tell_scope();
+        self.tell_hedge();
         self.schedule_all();
         while let Some(event) = self.events.next() {
             self.handle(&event);
@@ -127,7 +128,7 @@ impl<'a, C: Node, P: Policy<C, u64>> Engine<'a, C, P> {
             Event::Fail { slot, outcome } => self.fail(slot, outcome),
             Event::Answer { slot, outcome } => self.answer(slot, outcome),
             Event::Late { attempt } => self.late(attempt),
-            Event::Hedge { request } => self.hedge(request),
+            Event::Hedge { attempt } => self.hedge(attempt),
             Event::GiveUp { request } => self.give_up(request),
             Event::Probe { client, server } => self.probe(client, server),
             Event::Probed { client, server, answer } => {
@@ -227,6 +228,13 @@ impl<'a, C: Node, P: Policy<C, u64>> Engine<'a, C, P> {
         self.scope.sort_unstable();
         self.scope.dedup();
         self.tell_scope();
+    }
+
+    fn tell_hedge(&mut self) {
+        if let Some(hedge) = self.scenario.hedge {
+            let now = self.now();
+            self.clients.iter_mut().for_each(|client| client.hedge(hedge, &now));
+        }
     }
 
     fn tell_scope(&mut self) {

@@ -1,6 +1,6 @@
 //! A discrete-event simulator of clients, their balancers and servers, on a virtual clock.
 //!
-//! It balances with the policies, views, trackers, circuits and budgets of the crate, through their public interface, and
+//! It balances with the policies, views, trackers, circuits, budgets and hedges of the crate, through their public interface, and
 //! reimplements none of them. The same [`Scenario`] with the same seed and equally seeded policies gives the same [`Report`],
 //! event by event: events at the same instant happen in the order in which they were scheduled.
 //!

@@ -22,12 +22,15 @@ pub(super) struct Request {
     tried: Attempted,
     /// Attempts that are under way.
     attempts: Vec<Key>,
+    /// Whether it has had its hedge, which it has once at most.
+    hedged: bool,
     pub(super) group: Option<Key>,
 }
 
 impl Request {
     pub(super) fn new(client: usize, started: Nanos, key: u64, retries: u32, group: Option<Key>) -> Self {
-        Self { client, started, key, retries, tried: Attempted::new(), attempts: Vec::new(), group }
+        let (tried, attempts) = (Attempted::new(), Vec::new());
+        Self { client, started, key, retries, tried, attempts, hedged: false, group }
     }
 }
 
@@ -76,10 +79,6 @@ impl<C: Node, P: Policy<C, u64>> Engine<'_, C, P> {
         }
         if !self.place(key) {
             self.close(key, End::Refused);
-        } else if let Some(quantile) = self.scenario.hedge
-            && let Some(delay) = self.clients[client].hedge_after(quantile)
-        {
-            self.events.schedule(started + nanos(delay), Event::Hedge { request: key });
         }
         self.send_probes(client);
     }
@@ -94,6 +93,7 @@ impl<C: Node, P: Policy<C, u64>> Engine<'_, C, P> {
         };
         let server = admitted.server;
         request.tried.insert(server);
+        let hedge_delay = if request.hedged { None } else { self.clients[client].hedge_delay(&now) };
         let attempt = Attempt { client, admitted, request: Some(key), work: 0, serving: None };
         let attempt = self.attempts.add(attempt);
         request.attempts.push(attempt);
@@ -101,6 +101,9 @@ impl<C: Node, P: Policy<C, u64>> Engine<'_, C, P> {
         self.report.picked(server, self.events.now(), counts);
         if let Some(limit) = self.scenario.attempt_timeout {
             self.events.schedule(self.events.now() + limit, Event::Late { attempt });
+        }
+        if let Some(delay) = hedge_delay {
+            self.events.schedule(self.events.now() + nanos(delay), Event::Hedge { attempt });
         }
         match self.scenario.network {
             Some(_) => self.after_network(Event::Arrive { slot: attempt.slot }),
@@ -179,8 +182,6 @@ impl<C: Node, P: Policy<C, u64>> Engine<'_, C, P> {
         let Some(request) = self.requests.get(key) else { return };
         request.attempts.retain(|other| *other != attempt);
         if outcome.is_success() {
-            let (client, latency) = (request.client, self.events.now() - request.started);
-            self.clients[client].answered(latency);
             self.close(key, End::Answered);
         } else if request.retries > 0 && self.clients[request.client].may_try_again(&now) {
             request.retries -= 1;
@@ -200,11 +201,11 @@ impl<C: Node, P: Policy<C, u64>> Engine<'_, C, P> {
     }
 
     /// Makes a second attempt beside one that takes long.
-    pub(super) fn hedge(&mut self, key: Key) {
+    pub(super) fn hedge(&mut self, attempt: Key) {
         let now = self.now();
-        let Some(request) = self.requests.get(key).filter(|request| request.attempts.len() == 1) else {
-            return;
-        };
+        let Some(key) = self.attempts.get(attempt).and_then(|attempt| attempt.request) else { return };
+        let Some(request) = self.requests.get(key).filter(|request| !request.hedged) else { return };
+        request.hedged = true;
         if self.clients[request.client].may_try_again(&now) && self.place(key) {
             self.report.hedges += 1;
         }

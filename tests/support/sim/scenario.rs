@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use poise::core::{Backend, Now, Policy};
+use poise::tower::Hedge;
 
 use super::chance::Work;
 use super::client::{Client, Node, SimLoad};
@@ -30,8 +31,7 @@ pub(crate) struct Scenario {
     pub(super) attempt_timeout: Option<Nanos>,
     pub(super) network: Option<Work>,
     pub(super) fan_out: u32,
-    /// The quantile of latencies after which to hedge.
-    pub(super) hedge: Option<f64>,
+    pub(super) hedge: Option<Hedge>,
     pub(super) moves: Vec<(Nanos, Move)>,
 }
 
@@ -107,9 +107,9 @@ impl Scenario {
         Self { fan_out: parts, ..self }
     }
 
-    /// Has clients make a second attempt elsewhere when the first takes longer than this quantile of the last requests.
-    pub(crate) fn hedge_after(self, quantile: f64) -> Self {
-        Self { hedge: Some(quantile), ..self }
+    /// Has clients make a second attempt elsewhere when one takes long.
+    pub(crate) fn hedge(self, hedge: Hedge) -> Self {
+        Self { hedge: Some(hedge), ..self }
     }
 
     /// Has a server join at this time; until then nobody knows of it.

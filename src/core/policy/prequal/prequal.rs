@@ -37,7 +37,9 @@ use crate::core::{
 ///
 /// Source: B. Wydrowski, R. Kleinberg, S. M. Rumble and A. Archer, "Load is not what you should balance: introducing
 /// Prequal", NSDI 2024. What differs: one answer for each member is kept; failures
-/// [are penalised](ProbeAnswer::with_failures) as requests in flight are, where the paper leaves the heuristics open.
+/// [are penalised](ProbeAnswer::with_failures) as requests in flight are, where the paper leaves the heuristics open; only
+/// queries make probes due. After a pause that is longer than the age limit of answers the pool is empty, and the next
+/// requests are placed at random until the first probes have come back.
 ///
 /// # Complexity
 ///

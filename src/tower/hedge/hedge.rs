@@ -8,14 +8,15 @@ use std::time::Duration;
 ///
 /// The first success is the answer, and the other attempt is cancelled, which counts as such and not as a failure. A failure
 /// waits for the other attempt. A request is hedged at most once, to a member that it has not been sent to; with
-/// nobody else there is no hedge. Hedges and retries draw on one [`RetryBudget`](super::RetryBudget), a token each, and count
-/// together for the number of attempts of a [`Retry`](super::Retry). To set the budget without retries, give
+/// nobody else there is no hedge. Hedges and retries draw on one [`RetryBudget`](crate::tower::RetryBudget), a token each, and count
+/// together for the number of attempts of a [`Retry`](crate::tower::Retry). To set the budget without retries, give
 /// `Retry::attempts(1)?.with_budget(..)`.
 ///
 /// The time runs from when the request was handed to its endpoint. It is a fixed one ([`Hedge::after`]), or a quantile
 /// of the time that requests took lately ([`Hedge::after_quantile`]): over the last half minute, to an eighth too long at
-/// most. Attempts that were cancelled, or failed, after more than that time count with the time that they had taken, so that
-/// hedges do not make the slow ones vanish from the quantile.
+/// most, so that fewer are hedged than the quantile leaves out where all take about as long. Attempts that were cancelled, or
+/// failed, after more than that time count with the time that they had taken, so that hedges do not make the slow ones vanish
+/// from the quantile. A [`HedgeDelay`](super::HedgeDelay) is this decision alone.
 ///
 /// Where more requests are slow than the quantile leaves out, it is the time of the slow ones, and hedges come late: then a
 /// lower quantile or a fixed delay serves better.
@@ -39,12 +40,12 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hedge {
-    pub(crate) when: When,
+    pub(super) when: When,
 }
 
 /// What the delay is taken from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum When {
+pub(super) enum When {
     After(Duration),
     Quantile { quantile: f64, min_samples: u64, least: Duration },
 }
