@@ -20,7 +20,7 @@ impl Choices {
         self.0
     }
 
-    /// Chooses the drawn candidate for which `cost` is least; a coin decides between equals.
+    /// Chooses the drawn candidate for which `cost` is least; between equals the draw decides.
     #[expect(
         clippy::inline_always,
         reason = "the common path of a pick, of which little is left beside the rest"
@@ -39,9 +39,9 @@ impl Choices {
         let Some(second) = pair.second else { return Ok(pair.first) };
         let cost_of = |selection: Selection| cost(&view.candidates()[selection.index()]);
         let (one, other) = (cost_of(pair.first), cost_of(second));
-        let tie = one <= other && other <= one && rng.coin();
-        // Which of two loads is less is a coin toss for the branch predictor.
-        Ok(std::hint::select_unpredictable((one < other) | tie, pair.first, second))
+        // Of two that cost the same the first is one or the other with the same chance, as they were drawn. Which of two loads is
+        // less is a coin toss for the branch predictor.
+        Ok(std::hint::select_unpredictable(one <= other, pair.first, second))
     }
 }
 

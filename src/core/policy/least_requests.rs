@@ -98,10 +98,16 @@ impl LeastRequests {
         let requests = candidate.load().count() as f64 + 1.0;
         // The default needs no power, which is most of what a pick costs.
         let requests =
-            if self.bias.to_bits() == 1f64.to_bits() { requests } else { requests.powf(self.bias) };
+            if self.bias.to_bits() == 1f64.to_bits() { requests } else { raised(requests, self.bias) };
         let cost = requests / effective_weight(candidate, now);
         if cost.is_nan() { f64::INFINITY } else { cost }
     }
+}
+
+/// Apart, as a power is only computed ahead of a comparison where it is seen.
+#[inline(never)]
+fn raised(requests: f64, bias: f64) -> f64 {
+    requests.powf(bias)
 }
 
 impl Default for LeastRequests {

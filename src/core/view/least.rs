@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::View;
-use crate::core::{Candidate, ExclusionCounts, Exclusions, PickError, Rng, Selection};
+use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
 
 impl<'a, C: Candidate> View<'a, C> {
     /// Finds the eligible candidate for which `cost` is least; ties are broken by chance. Not-a-number counts as infinite.
@@ -18,31 +18,35 @@ impl<'a, C: Candidate> View<'a, C> {
     ///
     /// One scan; over those that the eligibility names where they are few.
     pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
-        let counts = ExclusionCounts::default();
-        let (tied, least) = ([0; KEPT], f64::INFINITY);
-        let mut search = Search { rng, cost, least, tied, late: None, ties: 0, next: 0, counts };
         // Going from bit to bit pays only where most are unset.
-        let hint = self.hint().filter(|hint| hint.count() < self.len() / 4);
-        if let Some(hint) = hint {
-            let mut at = 0;
-            while let Some(slot) = hint.next_from(at) {
+        let few = self.hint().filter(|hint| hint.count() < self.len() / 4);
+        let (None, Some(candidates)) = (few, self.plain()) else { return self.least_among(few, rng, cost) };
+        let mut search = Search::new(rng, cost);
+        let now = self.now();
+        for (slot, candidate) in candidates.iter().enumerate() {
+            search.compare(slot, candidate, candidate.exclusions(now));
+        }
+        search.end(self)
+    }
+
+    /// The part of [`least`](Self::least) for when not only candidates decide who is eligible, or when `few` are believed to be.
+    #[inline(never)]
+    fn least_among(
+        &self,
+        few: Option<&Eligibility>,
+        rng: &Rng,
+        cost: impl FnMut(&'a C) -> f64,
+    ) -> Result<Selection, PickError> {
+        let mut search = Search::new(rng, cost);
+        for slot in few.into_iter().flat_map(Eligibility::slots) {
+            search.look(self, slot);
+        }
+        if search.ties == 0 {
+            for slot in (0..self.len()).filter(|slot| few.is_none_or(|few| !few.contains(*slot))) {
                 search.look(self, slot);
-                at = slot + 1;
             }
         }
-        if let (None, Some(candidates)) = (hint, self.plain()) {
-            let now = self.now();
-            for (slot, candidate) in candidates.iter().enumerate() {
-                search.compare(slot, candidate, candidate.exclusions(now));
-            }
-        } else if search.ties == 0 {
-            for slot in 0..self.len() {
-                if hint.is_none_or(|hint| !hint.contains(slot)) {
-                    search.look(self, slot);
-                }
-            }
-        }
-        if search.ties == 0 { Err(self.refusal(search.counts)) } else { Ok(self.select(search.slot())) }
+        search.end(self)
     }
 }
 
@@ -65,7 +69,18 @@ struct Search<'r, F> {
     counts: ExclusionCounts,
 }
 
-impl<F> Search<'_, F> {
+impl<'r, F> Search<'r, F> {
+    #[inline]
+    fn new(rng: &'r Rng, cost: F) -> Self {
+        let (least, tied, counts) = (f64::INFINITY, [0; KEPT], ExclusionCounts::default());
+        Self { rng, cost, least, tied, late: None, ties: 0, next: 0, counts }
+    }
+
+    #[inline]
+    fn end<C: Candidate>(self, view: &View<'_, C>) -> Result<Selection, PickError> {
+        if self.ties == 0 { Err(view.refusal(self.counts)) } else { Ok(view.select(self.slot())) }
+    }
+
     #[inline]
     fn look<'a, C: Candidate>(&mut self, view: &View<'a, C>, slot: usize)
     where
