@@ -238,7 +238,9 @@ async fn probes_follow_the_membership() {
 async fn a_success_ends_no_ejection_and_no_circuit_early() {
     let (cast, prober) = (Cast::new(&["a", "b"], at_once()), Prober::default());
     let circuit = poise::health::CircuitConfig::new(1, 60 * SECOND).unwrap();
-    let pool = cast.builder().probe(prober.probe()).circuit(circuit).spawn().unwrap();
+    // In turn, so that the one that fails is asked.
+    let in_turn = poise::core::policy::RoundRobin::starting_at(0);
+    let pool = cast.builder().policy(in_turn).probe(prober.probe()).circuit(circuit).spawn().unwrap();
     sleep(SECOND).await;
     cast.tell("a", Manner::Fails(Duration::ZERO));
     while pool.send(0).await.is_ok() {}
