@@ -2,8 +2,10 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
+#[expect(dead_code, reason = "only what is in use is of interest here")]
 #[path = "support/allocations.rs"]
 mod allocations;
+#[expect(dead_code, reason = "the tests of the balancer use all of it")]
 #[path = "support/pool_endpoints.rs"]
 mod endpoints;
 

@@ -2,13 +2,15 @@
 
 #![cfg(all(feature = "full", not(loom)))]
 
-#[path = "support/pool_endpoints.rs"]
-mod endpoints;
 #[path = "support/fields.rs"]
 mod fields;
 #[path = "support/kept_events.rs"]
 mod kept_events;
+#[path = "support/pool_endpoints.rs"]
+#[expect(dead_code, reason = "the tests of the balancer use all of it")]
+mod pool_endpoints;
 #[path = "support/pool_traffic.rs"]
+#[expect(dead_code, reason = "the tests of the balancer use all of it")]
 mod traffic;
 
 use std::future::ready;
@@ -25,8 +27,8 @@ use poise::observe::TracingObserver;
 use poise::tower::{Balancer, Retry, RetryBudget};
 use tokio::time::sleep;
 
-use self::endpoints::{Cast, Manner, Pool};
 use self::kept_events::{Events, at, epoch, number, reason, said, text};
+use self::pool_endpoints::{Cast, Manner, Pool};
 use self::traffic::Traffic;
 
 const SECOND: Duration = Duration::from_secs(1);

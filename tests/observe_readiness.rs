@@ -7,6 +7,7 @@ mod fields;
 #[path = "support/kept_events.rs"]
 mod kept_events;
 #[path = "support/script.rs"]
+#[expect(dead_code, reason = "the tests of balancers use all of it")]
 mod script;
 #[path = "support/standing.rs"]
 mod standing;

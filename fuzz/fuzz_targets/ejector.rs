@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[path = "../../tests/support/ejector_model.rs"]
 mod ejector_model;
+#[expect(dead_code, reason = "the tests of the library use all of it")]
 #[path = "../../tests/support/outliers.rs"]
 mod outliers;
 

@@ -1,5 +1,4 @@
 //! Counts what the process allocates.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::alloc::System;
 

@@ -2,8 +2,8 @@
 
 use poise::core::{Policy, View};
 
-use crate::case::{Case, Hint};
-use crate::member::Member;
+use super::case::{Case, Hint};
+use super::member::Member;
 
 /// Shows a few views of a case, which has a right table or none, with keys, and with what `by_hand` makes of the identities
 /// and weights of the members.

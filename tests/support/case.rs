@@ -3,7 +3,7 @@
 use poise::core::{Attempted, Eligibility, Exclusion, Exclusions, Locality, Prepared, View, Weight};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
-use crate::member::Member;
+use super::member::Member;
 
 /// How right a hint or a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

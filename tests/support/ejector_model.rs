@@ -11,7 +11,7 @@ use poise::health::{
     EjectorConfig, ExclusionBudget, HealthSignal, OutlierCause, OutlierSample, PassiveHealth,
 };
 
-use crate::outliers::{Verdict, judge};
+use super::outliers::{Verdict, judge};
 
 const INTERVAL: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(30);

@@ -1,5 +1,4 @@
 //! What tests of load trackers share: a clock of their own, and comparisons of estimates.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
 //! A health signal that a test sets.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,4 @@
 //! A directory whose backends are scripts.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use poise::discovery::{Change, Directory};
 use poise::health::CircuitConfig;
 use poise::tower::{Balancer, Builder, NoContext};
 
-use crate::script::{Fake, Script};
+use super::script::{Fake, Script};
 
 pub(crate) type Fleet = Directory<&'static str, Script>;
 

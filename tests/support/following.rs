@@ -1,14 +1,13 @@
 //! Balances that follow a directory, and all that can be seen of them.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use poise::core::Status;
 use poise::core::policy::RoundRobin;
 use poise::discovery::Revision;
 use poise::tower::DiscoveryBalance;
 
-use crate::fleet::{Fleet, fleet};
-use crate::script::Script;
-use crate::workshop::Workshop;
+use super::fleet::{Fleet, fleet};
+use super::script::Script;
+use super::workshop::Workshop;
 
 pub(crate) type Following<P = RoundRobin> = DiscoveryBalance<&'static str, Script, Workshop, P>;
 

@@ -7,8 +7,8 @@ use poise::core::policy::RoundRobin;
 use poise::tower::{Balancer, Builder, NoContext, Retry, RetryBudget};
 use tower::util::MapErr;
 
-use crate::fleet::{Fleet, fleet};
-use crate::script::{Fake, Refused, Script};
+use super::fleet::{Fleet, fleet};
+use super::script::{Fake, Refused, Script};
 
 /// Why a call failed.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,4 @@
 //! Attempts to connect that go as a test says.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::HashMap;
 use std::future::{Future, pending};
@@ -11,7 +10,7 @@ use poise::discovery::Discovered;
 use poise::tower::BoxError;
 use tokio::time::{Instant, sleep};
 
-use crate::script::{Fake, Script};
+use super::script::{Fake, Script};
 
 /// How an attempt to connect goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::member::Member;
+use super::member::Member;
 
 /// How often candidates were looked at.
 pub(crate) struct Looks {

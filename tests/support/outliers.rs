@@ -1,5 +1,4 @@
 //! Outliers by plain arithmetic on the default thresholds but for deviations and gap.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use poise::health::{OutlierCause, OutlierSample};
 

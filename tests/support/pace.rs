@@ -1,5 +1,4 @@
 //! Each case runs on a paused clock and once more on several threads, as fast as the real clock lets it.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Whoever survives a panic of what it calls, and hears what was contained.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +7,7 @@ use futures_util::FutureExt;
 use poise::core::LoadTracker;
 use poise::tower::{Balancer, BalancerError, Event, Hook};
 
-use super::endpoints::{Answer, Endpoint, in_flight};
+use super::pool_endpoints::{Answer, Endpoint, in_flight};
 
 /// What came of a request.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! Endpoints that do what a test says, and how often each was called.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::error::Error;
 use std::fmt;
 use std::future::Future;

@@ -1,7 +1,5 @@
 //! Policies that watch another one, or do what a policy must not.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

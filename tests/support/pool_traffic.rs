@@ -1,14 +1,12 @@
 //! Requests that come at an even rate, whether or not the earlier ones have been answered.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::endpoints::Pool;
+use super::pool_endpoints::Pool;
 
 /// Counts how requests went.
 #[derive(Debug, Default)]

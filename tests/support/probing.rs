@@ -1,5 +1,4 @@
 //! Endpoints that are probed every ten seconds, and what tests do to them.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::time::Duration;
 

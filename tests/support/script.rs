@@ -1,5 +1,4 @@
 //! A service that does what a test says.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::error::Error;
 use std::fmt;

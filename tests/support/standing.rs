@@ -1,5 +1,4 @@
 //! Balances over scripts, polled by hand.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -10,8 +9,8 @@ use poise::core::{Backend, InFlight, Prepare};
 use poise::tower::{Balance, BalanceError, Endpoint};
 use tower_service::Service;
 
-use crate::script::{Answer, Fake, Refused, Script};
-use crate::wakes::Wakes;
+use super::script::{Answer, Fake, Refused, Script};
+use super::wakes::Wakes;
 
 pub(crate) type Member<L = InFlight> = Endpoint<Backend<&'static str>, Fake, L>;
 pub(crate) type Standing<P, L = InFlight> = Balance<Backend<&'static str>, Fake, L, P>;

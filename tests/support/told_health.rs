@@ -1,5 +1,4 @@
 //! A hook that keeps what it hears of health.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::sync::{Arc, Mutex};
 

@@ -2,7 +2,7 @@
 
 use poise::core::Weight;
 
-use crate::member::Member;
+use super::member::Member;
 
 pub(crate) fn weight(value: u32) -> Weight {
     Weight::new(value).expect("positive")

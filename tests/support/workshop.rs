@@ -1,5 +1,4 @@
 //! A factory that does what a test says, over the scripts of a directory.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use poise::core::InFlight;
 use poise::tower::EndpointFactory;
 
-use crate::script::{Fake, Script};
+use super::script::{Fake, Script};
 
 /// What happens when the service of one member is made or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +87,14 @@ impl Drop for Built {
 }
 
 impl tower_service::Service<u32> for Built {
-    type Response = crate::script::Answer<u32>;
-    type Error = crate::script::Refused;
+    type Response = super::script::Answer<u32>;
+    type Error = super::script::Refused;
     type Future = <Fake as tower_service::Service<u32>>::Future;
 
     fn poll_ready(
         &mut self,
         cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), crate::script::Refused>> {
+    ) -> std::task::Poll<Result<(), super::script::Refused>> {
         tower_service::Service::<u32>::poll_ready(&mut self.fake, cx)
     }
 

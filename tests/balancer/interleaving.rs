@@ -1,0 +1,334 @@
+//! What others do between two steps of a request. A policy and a timer of the test's own say when.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use poise::core::{
+    AtCapacity, Candidate, Exclusion, InFlight, LoadMetric, LoadTracker, Now, Outcome, PickError, Policy,
+    Prepare, Selection, Status, View,
+};
+use poise::health::BudgetConfig;
+use poise::tokio::TokioTimer;
+use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, Timer, UnknownMember};
+
+use crate::support::fleet::{circuit, fleet, over, set_status};
+use crate::support::script::{self, Fake};
+
+type Client = Balancer<Fake, u32, InFlight>;
+type Act = Box<dyn FnOnce() + Send>;
+type Request = Pin<Box<dyn Future<Output = Result<script::Answer<u32>, poise::tower::BalancerError>> + Send>>;
+
+/// What happens next at the place where it is kept, one after another.
+#[derive(Clone, Default)]
+struct Plot(Arc<Mutex<VecDeque<Act>>>);
+
+impl Plot {
+    fn then(&self, act: impl FnOnce() + Send + 'static) {
+        self.0.lock().unwrap().push_back(Box::new(act));
+    }
+
+    fn go_on(&self) {
+        let act = self.0.lock().unwrap().pop_front();
+        if let Some(act) = act {
+            act();
+        }
+    }
+}
+
+impl fmt::Debug for Plot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Plot")
+    }
+}
+
+/// Chooses the first member; after that, something happens.
+#[derive(Clone, Debug, Default)]
+struct First(Plot);
+
+impl<C: Candidate> Prepare<C> for First {}
+
+impl<C: Candidate> Policy<C> for First {
+    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
+        let selection = view.first_from(0);
+        self.0.go_on();
+        selection
+    }
+}
+
+/// Something happens whenever somebody asks for the time.
+#[derive(Clone, Debug, Default)]
+struct Meddler(Plot);
+
+impl Timer for Meddler {
+    type Sleep = tokio::time::Sleep;
+
+    fn now(&self) -> Instant {
+        self.0.go_on();
+        TokioTimer.now()
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
+        Timer::sleep_until(&TokioTimer, deadline)
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+fn send(balancer: &Client, request: u32) -> Request {
+    Box::pin(balancer.send(request))
+}
+
+async fn poll_once(request: &mut Request) -> bool {
+    poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending())).await
+}
+
+fn uncapped() -> BudgetConfig {
+    BudgetConfig::default().with_circuits(1.0).unwrap().with_min_eligible(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_was_taken_after_the_policy_looked_is_no_fault_of_the_policy() {
+    let (directory, [a, b]) = fleet(["a", "b"]);
+    let policy = First::default();
+    let limit = || InFlight::with_limit(1).unwrap();
+    let balancer = over(&directory).load(limit).policy(policy.clone()).spawn().unwrap();
+    let faster = Arc::new(Mutex::new(None));
+    policy.0.then({
+        let (balancer, faster) = (balancer.clone(), Arc::clone(&faster));
+        move || *faster.lock().unwrap() = Some(send(&balancer, 1))
+    });
+    assert_eq!(send(&balancer, 2).await.unwrap().by, "b");
+    let faster = faster.lock().unwrap().take().unwrap();
+    assert_eq!(faster.await.unwrap().by, "a");
+    assert_eq!((a.calls(), b.calls()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circuit_that_opened_after_the_policy_looked_is_no_fault_of_the_policy() {
+    let (directory, [a, _b]) = fleet(["a", "b"]);
+    a.refuse(true);
+    let policy = First::default();
+    let balancer = over(&directory)
+        .load(InFlight::new)
+        .circuit(circuit(1, Duration::from_secs(1)))
+        .policy(policy.clone())
+        .spawn()
+        .unwrap();
+    let failing = send(&balancer, 1);
+    policy.0.then(move || {
+        let mut failing = failing;
+        assert!(failing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    });
+    assert_eq!(send(&balancer, 2).await.unwrap().by, "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_loses_a_place_that_comes_free_again_does_not_wait_for_a_change() {
+    let (directory, [_a]) = fleet(["a"]);
+    let policy = First::default();
+    let limit = || InFlight::with_limit(1).unwrap();
+    let balancer =
+        over(&directory).load(limit).policy(policy.clone()).fail_fast(Duration::MAX).spawn().unwrap();
+    let faster = Arc::new(Mutex::new(None));
+    policy.0.then({
+        let (balancer, faster) = (balancer.clone(), Arc::clone(&faster));
+        move || *faster.lock().unwrap() = Some(send(&balancer, 1))
+    });
+    // That one's own pick.
+    policy.0.then(|| {});
+    // The second look of the slower one, which avoids what it has lost.
+    policy.0.then(move || drop(faster.lock().unwrap().take()));
+    let error = send(&balancer, 2).await.unwrap_err();
+    assert!(matches!(error.kind(), BalancerErrorKind::AtCapacity(_)), "{error}");
+    send(&balancer, 3).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_returns_before_its_loss_was_noted_wakes_who_saw_the_loss() {
+    let (directory, [a]) = fleet(["a"]);
+    a.refuse(true);
+    let timer = Meddler::default();
+    let second = Duration::from_secs(1);
+    let (balancer, driver) = over(&directory)
+        .load(InFlight::new)
+        .circuit(circuit(1, second).with_half_open_permits(2).unwrap())
+        .exclusions(uncapped())
+        .timer(timer.clone())
+        .build()
+        .unwrap();
+    tokio::spawn(driver);
+    send(&balancer, 0).await.unwrap_err();
+    tokio::time::sleep(second + Duration::from_millis(5)).await;
+    a.refuse(false);
+    a.hang();
+
+    let mut first_probe = send(&balancer, 1);
+    assert!(poll_once(&mut first_probe).await);
+    let woken = Arc::new(Woken::default());
+    let waiting = Arc::new(Mutex::new(None));
+    // The second probe takes the last permit. It asks for the time for its pick, and then to note that nobody gets one now.
+    timer.0.then(|| {});
+    timer.0.then({
+        let (balancer, waiting) = (balancer.clone(), Arc::clone(&waiting));
+        let waker = Waker::from(Arc::clone(&woken));
+        move || {
+            let mut request = send(&balancer, 3);
+            assert!(request.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            *waiting.lock().unwrap() = Some(request);
+            drop(first_probe);
+        }
+    });
+    let second_probe = send(&balancer, 2);
+    let waiting = waiting.lock().unwrap().take().expect("the plot was followed");
+    assert!(woken.0.load(SeqCst), "there is a permit, and nothing else will tell");
+    drop(second_probe);
+    a.answer_after(Duration::ZERO);
+    assert_eq!(waiting.await.unwrap().request, 3);
+}
+
+type Verb = fn(&Client, &str) -> Result<(), UnknownMember>;
+
+const VERBS: [Verb; 3] = [Client::drain, Client::exclude, Client::force_open];
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_an_operator_took_out_after_the_policy_looked_is_no_fault_of_the_policy() {
+    for verb in VERBS {
+        let (directory, [a, b]) = fleet(["a", "b"]);
+        let policy = First::default();
+        let balancer = over(&directory).load(InFlight::new).policy(policy.clone()).spawn().unwrap();
+        policy.0.then({
+            let balancer = balancer.clone();
+            move || verb(&balancer, "a").unwrap()
+        });
+        assert_eq!(send(&balancer, 1).await.unwrap().by, "b");
+        assert_eq!((a.calls(), b.calls()), (0, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_comes_back_after_it_was_missed_is_not_waited_for() {
+    for verb in VERBS {
+        let (directory, [_a]) = fleet(["a"]);
+        let policy = First::default();
+        let builder = over(&directory).load(InFlight::new).policy(policy.clone());
+        let balancer = builder.fail_fast(Duration::MAX).spawn().unwrap();
+        verb(&balancer, "a").unwrap();
+        // The first look finds nobody; the second comes when the request waits already.
+        policy.0.then({
+            let balancer = balancer.clone();
+            move || balancer.restore("a").unwrap()
+        });
+        let mut request = send(&balancer, 1);
+        assert!(!poll_once(&mut request).await, "it looks again once it is registered");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_closes_after_the_policy_looked_calls_nobody() {
+    let (directory, [a]) = fleet(["a"]);
+    let policy = First::default();
+    let balancer = over(&directory).load(InFlight::new).policy(policy.clone()).spawn().unwrap();
+    policy.0.then({
+        let balancer = balancer.clone();
+        move || drop(balancer.shutdown())
+    });
+    let error = send(&balancer, 1).await.unwrap_err();
+    assert_eq!((error.kind(), a.calls()), (&BalancerErrorKind::Closed, 0));
+    assert_eq!(balancer.shutdown().await, 0);
+}
+
+/// Counts requests in flight; when one starts, something happens.
+#[derive(Debug, Default)]
+struct Busy(InFlight, Plot);
+
+impl LoadTracker for Busy {
+    type Ticket = <InFlight as LoadTracker>::Ticket;
+
+    fn start(&self, now: &Now) -> Result<Self::Ticket, AtCapacity> {
+        self.1.go_on();
+        self.0.start(now)
+    }
+
+    fn responded(&self, ticket: Self::Ticket, outcome: Outcome, now: &Now) {
+        self.0.responded(ticket, outcome, now);
+    }
+
+    fn release(&self, ticket: Self::Ticket, now: &Now) {
+        self.0.release(ticket, now);
+    }
+}
+
+impl LoadMetric for Busy {
+    fn measure(&self, now: &Now) -> f64 {
+        self.0.measure(now)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_begins_while_an_attempt_is_admitted_comes_first() {
+    let (directory, [a, b]) = fleet(["a", "b"]);
+    let plot = Plot::default();
+    let load = {
+        let plot = plot.clone();
+        move || Busy(InFlight::new(), plot.clone())
+    };
+    let balancer: Balancer<Fake, u32, Busy> =
+        over(&directory).load(load).policy(First::default()).spawn().unwrap();
+    plot.then({
+        let balancer = balancer.clone();
+        move || balancer.drain("a").unwrap()
+    });
+    assert_eq!(balancer.send(1).await.unwrap().by, "b");
+    assert_eq!((a.calls(), b.calls()), (0, 1));
+    let report = balancer.report();
+    let member = report.member("a").unwrap();
+    assert_eq!((member.picks, member.in_flight, member.load), (0, 0, 0.0), "all is given back: {report}");
+}
+
+/// Asks for a report whenever something happens.
+#[derive(Clone, Debug, Default)]
+struct Curious(Arc<OnceLock<Client>>);
+
+impl Hook for Curious {
+    fn on(&self, event: &Event<'_>) {
+        if let (Some(balancer), Event::FailFast { .. } | Event::Membership { .. }) = (self.0.get(), event) {
+            drop(balancer.report());
+        }
+    }
+}
+
+#[test]
+fn a_hook_may_ask_for_a_report() {
+    let (done, finished) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
+            let (mut directory, [_a]) = fleet(["a"]);
+            set_status(&mut directory, "a", Status::Unavailable);
+            let hook = Curious::default();
+            let builder = over(&directory).load(InFlight::new).hook(hook.clone());
+            let balancer = hook.0.get_or_init(|| builder.spawn().unwrap());
+            let error = balancer.send(1).await.unwrap_err();
+            let BalancerErrorKind::NoEligible(counts) = error.kind() else { panic!("{error}") };
+            assert_eq!(counts.of(Exclusion::Unavailable), 1);
+            set_status(&mut directory, "a", Status::Ready);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            balancer.send(2).await.unwrap();
+        });
+        done.send(()).unwrap();
+    });
+    finished.recv_timeout(Duration::from_secs(20)).expect("nobody waits for a lock of their own");
+}

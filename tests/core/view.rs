@@ -1,0 +1,182 @@
+//! What a view offers to policies, and how hints behave when they are right, wrong and raced.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use poise::core::policy::{PowerOfTwoChoices, Random};
+use poise::core::{
+    Attempted, Eligibility, Exclusion, Exclusions, InvalidSelection, Now, PickError, Policy, Rng, Selection,
+    View,
+};
+use quickcheck::{Gen, QuickCheck};
+
+use crate::support::member::Member;
+
+#[test]
+fn slots_count_within_the_scope_and_selections_are_positions() {
+    let members = Member::many(6);
+    members[3].exclude(Exclusion::Circuit);
+    let view = View::new(&members).within(&[1, 3, 5]);
+    assert_eq!((view.len(), view.position(2), view.select(2).index()), (3, 5, 5));
+    assert_eq!(view.candidate(2).map(|member| member.id), Some(5));
+    assert_eq!(view.first_from(1).map(Selection::index), Ok(5), "3 is excluded");
+    assert_eq!(view.first_from(99).map(Selection::index), Ok(1), "a start beyond the end is the first");
+    let eligible: Vec<_> =
+        view.eligible().map(|(selection, member)| (selection.index(), member.id)).collect();
+    assert_eq!(eligible, [(1, 1), (5, 5)]);
+    let excluded = |index, reason: Exclusion| InvalidSelection::Excluded { index, exclusions: reason.into() };
+    let validate = |index| view.validate(Selection::new(index)).map(|member| member.id);
+    assert_eq!(validate(5), Ok(5));
+    assert_eq!(validate(2), Err(excluded(2, Exclusion::OutOfScope)));
+    assert_eq!(validate(3), Err(excluded(3, Exclusion::Circuit)));
+    assert_eq!(validate(6), Err(InvalidSelection::OutOfRange { index: 6, candidates: 6 }));
+}
+
+#[test]
+fn slots_and_positions_of_nobody_are_out_of_scope() {
+    let members = Member::many(2);
+    let outside = Exclusions::from(Exclusion::OutOfScope);
+    for view in [View::new(&members), View::new(&members).within(&[1, u32::MAX])] {
+        assert_eq!([view.exclusions_at(2), view.exclusions_at(usize::MAX)], [outside; 2]);
+        assert_eq!([view.exclusions(2), view.exclusions(usize::MAX)], [outside; 2]);
+    }
+    let unordered = View::new(&members).within(&[1, 0]);
+    assert_eq!(unordered.exclusions(0), Exclusions::NONE, "what a scope names is in it, in any order");
+    assert_eq!(unordered.exclusions(1), Exclusions::NONE);
+}
+
+#[test]
+fn what_was_tried_is_avoided_strictly_beyond_the_inline_places_too() {
+    let members = Member::many(20);
+    let tried: Attempted = (0..19).collect();
+    let view = View::new(&members).avoiding(&tried);
+    let rng = Rng::seeded(1);
+    assert_eq!(view.uniform(&rng).map(Selection::index), Ok(19));
+    let pair = view.pair(&rng).expect("one is left");
+    assert_eq!((pair.first.index(), pair.second), (19, None));
+    let all: Attempted = (0..20).collect();
+    let PickError::NoEligible(counts) = View::new(&members).avoiding(&all).refuse() else {
+        panic!("everybody was tried");
+    };
+    assert_eq!((counts.candidates(), counts.of(Exclusion::Attempted)), (20, 20));
+}
+
+#[test]
+fn panic_overrides_the_verdicts_of_health_and_nothing_else() {
+    let members = Member::many(1);
+    for reason in Exclusion::ALL {
+        members[0].restore();
+        members[0].exclude(reason);
+        let health = Exclusions::HEALTH.contains(reason);
+        let view = View::new(&members).in_panic();
+        assert_eq!(view.exclusions_at(0).is_empty(), health, "{reason}");
+        let pick = view.first_from(0);
+        assert_eq!(pick.is_ok_and(Selection::is_panic), health, "{reason}");
+        let calm = View::new(&members);
+        assert_eq!(calm.validate(Selection::new(0).in_panic(true)).is_ok(), health, "{reason}");
+        assert!(calm.validate(Selection::new(0)).is_err(), "{reason}");
+    }
+}
+
+#[test]
+fn the_least_costs_each_eligible_candidate_once_and_ties_are_even() {
+    let members = Member::many(10);
+    members[4].exclude(Exclusion::Capacity);
+    let (rng, view) = (Rng::seeded(3), View::new(&members));
+    for member in &members {
+        member.load.set(f64::NAN);
+    }
+    members[7].load.set(-1.0);
+    let mut asked = Vec::new();
+    let least = view.least(&rng, |member| {
+        asked.push(member.id);
+        member.load.get()
+    });
+    assert_eq!(least.map(Selection::index), Ok(7));
+    assert_eq!(asked, [0, 1, 2, 3, 5, 6, 7, 8, 9]);
+    let mut counts = [0u32; 10];
+    for _ in 0..36_000 {
+        let tie = view.least(&rng, |member| if member.id < 6 { f64::NAN } else { f64::INFINITY });
+        counts[tie.expect("nine are eligible").index()] += 1;
+    }
+    assert_eq!(counts[4], 0);
+    // 4,000 expected, deviation 60.
+    assert!((0..10).all(|at| at == 4 || counts[at].abs_diff(4_000) < 360), "{counts:?}");
+}
+
+#[test]
+fn all_parts_of_a_pick_see_the_same_time() {
+    let members = Member::many(1);
+    let view = View::new(&members);
+    assert_eq!(view.now().instant(), view.now().instant());
+    #[expect(clippy::disallowed_methods, reason = "any instant will do")]
+    let start = Instant::now();
+    let fixed = View::new(&members).at(start + Duration::from_secs(9));
+    assert_eq!(fixed.now().since(start), Duration::from_secs(9));
+    let shared = Now::at(start);
+    assert_eq!(View::new(&members).with_now(&shared).now().instant(), start);
+}
+
+#[test]
+fn an_eligibility_is_the_set_that_was_flipped_into_it() {
+    fn law(members: u8, flips: Vec<(u8, bool)>) -> bool {
+        let members = usize::from(members);
+        let eligibility = Eligibility::new(members, |slot| slot % 2 == 0);
+        let mut model: BTreeSet<usize> = (0..members).step_by(2).collect();
+        for (slot, on) in flips {
+            let slot = usize::from(slot);
+            let news = slot < members && if on { model.insert(slot) } else { model.remove(&slot) };
+            assert_eq!(eligibility.set(slot, on), news, "it tells what is news");
+        }
+        assert_eq!(eligibility.count(), model.len());
+        (0..256).all(|slot| eligibility.contains(slot) == model.contains(&slot))
+    }
+    let rng = Gen::from_size_and_seed(300, 1);
+    QuickCheck::new().rng(rng).tests(300).quickcheck(law as fn(u8, Vec<(u8, bool)>) -> bool);
+}
+
+#[test]
+fn flips_of_many_threads_all_arrive() {
+    let members = Member::many(200);
+    let eligibility = Eligibility::of(&members, &Now::lazy());
+    thread::scope(|scope| {
+        for part in 0..4 {
+            let eligibility = &eligibility;
+            scope.spawn(move || {
+                for round in 0..2_001 {
+                    for slot in part * 50..part * 50 + 50 {
+                        eligibility.set(slot, round % 2 == slot % 2);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(eligibility.count(), 100);
+    members.iter().filter(|member| member.id % 2 == 1).for_each(|member| member.exclude(Exclusion::Probe));
+    let view = View::new(&members).eligibility(&eligibility);
+    let policy = Random::seeded(4);
+    let drawn: BTreeSet<_> =
+        (0..4_000).map(|_| policy.pick_from(&view, &()).expect("half are left").index()).collect();
+    assert_eq!(drawn, (0..200).step_by(2).collect(), "each of the eligible half is drawn");
+}
+
+#[test]
+fn wrong_hints_make_no_pick_fail() {
+    let members = Member::many(300);
+    members.iter().skip(1).for_each(|member| member.exclude(Exclusion::Circuit));
+    for hint in [
+        Eligibility::new(300, |_| false),
+        Eligibility::new(300, |slot| slot > 0),
+        Eligibility::new(300, |slot| slot == 17),
+        Eligibility::new(299, |_| true),
+        Eligibility::new(0, |_| true),
+    ] {
+        let view = View::new(&members).eligibility(&hint);
+        for start in [0, 1, 18, 299, 300, usize::MAX] {
+            assert_eq!(view.first_from(start).map(Selection::index), Ok(0), "from {start} with {hint:?}");
+        }
+        assert_eq!(Random::new().pick_from(&view, &()).map(Selection::index), Ok(0), "{hint:?}");
+        assert_eq!(PowerOfTwoChoices::new().pick_from(&view, &()).map(Selection::index), Ok(0), "{hint:?}");
+    }
+}
