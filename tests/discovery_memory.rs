@@ -39,7 +39,6 @@ fn directory() -> Directory<&'static str, [u8; 1024]> {
     directory
 }
 
-/// M8.
 #[test]
 fn a_million_subscribers_that_wait_and_leave_cost_nothing() {
     let directory = directory();
@@ -52,7 +51,6 @@ fn a_million_subscribers_that_wait_and_leave_cost_nothing() {
     assert!(grown <= SLACK, "{grown} bytes more");
 }
 
-/// M8.
 #[test]
 fn a_million_waits_that_are_satisfied_at_once_cost_nothing() {
     let directory = directory();

@@ -30,7 +30,6 @@ impl Wake for Count {
     }
 }
 
-/// M6.
 #[test]
 fn a_slow_load_that_ends_late_does_not_overwrite_what_is_newer() {
     let (mut publisher, reader) = snapshot_channel(Snapshot::unknown());

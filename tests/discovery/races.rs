@@ -11,7 +11,6 @@ use poise::discovery::{Change, Directory, Revision, snapshot_channel};
 
 use crate::support::snapshots::{Stream, at, poll, poll_once};
 
-/// M7.
 #[test]
 fn the_last_state_reaches_a_spinning_poller_whenever_the_publisher_goes() {
     for round in 0..3_000 {

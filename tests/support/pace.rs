@@ -15,7 +15,7 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
-    const SHORTENED: u32 = 25;
+    const SHORTENED: u32 = 10;
 
     /// Returns a second of the case.
     pub(crate) fn second(self) -> Duration {
