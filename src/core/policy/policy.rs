@@ -47,7 +47,8 @@ pub trait Policy<C, K: ?Sized = ()>: Prepare<C> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError>;
 
     /// Says what [`pick_from`](Self::pick_from) would choose now and why, without a trace: the next pick is what it would
-    /// have been. Policies of one's own need not, and then it says that they do not.
+    /// have been. Policies of one's own need not, and then it says that they do not; an
+    /// [example](super#a-policy-of-ones-own) does.
     ///
     /// It may take time and allocate in proportion to the number of candidates.
     ///
