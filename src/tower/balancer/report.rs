@@ -37,6 +37,9 @@ pub struct Report {
     /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
     /// spawned on, or when its future is dropped.
     pub driven: bool,
+    /// Whether the balancer was [shut down](super::Balancer::shutdown). Its driver ends by that, and members without attempts
+    /// are gone.
+    pub closed: bool,
     /// What was sent more than once.
     pub repeats: RepeatReport,
 }
@@ -94,7 +97,7 @@ impl Report {
     pub(super) fn new<K, B, S, R, L>(
         pool: &Pool<K, B, S, R, L>,
         ledger: &Ledger,
-        [failing_fast, panicking, driven]: [bool; 3],
+        [failing_fast, panicking, driven, closed]: [bool; 4],
         now: &Now,
     ) -> Self
     where
@@ -109,6 +112,7 @@ impl Report {
             failing_fast,
             panicking,
             driven,
+            closed,
             repeats: RepeatReport::default(),
         }
     }
@@ -193,14 +197,15 @@ impl fmt::Display for Report {
         if self.unbuilt > 0 {
             write!(f, ", {} not built", self.unbuilt)?;
         }
-        if self.failing_fast {
-            f.write_str(", failing fast")?;
-        }
-        if self.panicking {
-            f.write_str(", in panic")?;
-        }
-        if !self.driven {
-            f.write_str(", NOT DRIVEN")?;
+        // Of what is closed it is no news that requests fail, or that nobody drives it.
+        let open = !self.closed;
+        for (holds, what) in [
+            (self.closed, ", closed"),
+            (open && self.failing_fast, ", failing fast"),
+            (open && self.panicking, ", in panic"),
+            (open && !self.driven, ", NOT DRIVEN"),
+        ] {
+            f.write_str(if holds { what } else { "" })?;
         }
         self.repeats.fmt(f)?;
         if let Some(error) = &self.last_error {
