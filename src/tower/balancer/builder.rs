@@ -282,8 +282,10 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoTimer => "a balancer needs a timer",
-            Self::NoRuntime => "there is no runtime to spawn the driver on",
+            Self::NoTimer => "a balancer needs a timer: set one with `timer`, or `spawn` it on Tokio",
+            Self::NoRuntime => {
+                "there is no Tokio runtime here to spawn the driver on: call `spawn` within one, or `build` and poll the driver"
+            }
         })
     }
 }
