@@ -9,6 +9,7 @@ use super::pool::{Member, Pool};
 use super::repeats::RepeatReport;
 use super::signals::Outlying;
 use crate::core::histogram::quantile;
+use crate::core::short::short;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
 use crate::health::{CircuitState, EjectionState, PassiveHealth, ProbeState};
@@ -17,6 +18,7 @@ use crate::sync::Ordering;
 /// Describes a pool and every member of it at one moment.
 ///
 /// [`Display`](fmt::Display) prints it as a table.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, to be read by its name")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -62,7 +64,8 @@ pub struct MemberReport {
     pub weight: u32,
     /// The part of its weight that it gets, as it is new or has come back.
     pub ramp: f32,
-    /// Its load, in the unit of its tracker.
+    /// Its load, in the unit of its tracker: nanoseconds by the default, [`PeakEwma`](crate::core::PeakEwma), and requests by
+    /// [`InFlight`](crate::core::InFlight).
     pub load: f64,
     /// The attempts that have started and not ended. An attempt ends with the head of its response, and a body that is still
     /// being read is not counted, except with a [`GuardedBalancer`](super::GuardedBalancer).
@@ -247,7 +250,7 @@ impl MemberReport {
         [
             self.endpoint.to_string(),
             weight(self.weight, self.ramp),
-            load(self.load),
+            short(self.load),
             self.in_flight.to_string(),
             self.picks.to_string(),
             self.successes.to_string(),
@@ -267,10 +270,6 @@ impl MemberReport {
 /// Writes a weight, and the part of it that is in effect where that is not all.
 fn weight(weight: u32, ramp: f32) -> String {
     if ramp < 1.0 { format!("{:.0} % of {weight}", f64::from(ramp) * 100.0) } else { weight.to_string() }
-}
-
-fn load(load: f64) -> String {
-    if load < 1e4 { format!("{load:.2}") } else { format!("{load:.1e}") }
 }
 
 fn millis(duration: Duration) -> String {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::core::Locality;
+use crate::core::short::short;
 
 /// Says how one policy came to its part of a choice. `Display` makes a clause of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +89,10 @@ impl fmt::Display for Reason {
             Self::Turn => f.write_str("in turn"),
             Self::Chance => f.write_str("by chance"),
             Self::WeightedChance { weight } => write!(f, "by chance, with weight {weight}"),
-            Self::Least { drawn: Some(drawn), cost } => write!(f, "the least of {drawn} drawn, at {cost}"),
-            Self::Least { drawn: None, cost } => write!(f, "the least of all, at {cost}"),
+            Self::Least { drawn: Some(drawn), cost } => {
+                write!(f, "the least of {drawn} drawn, at {}", short(*cost))
+            }
+            Self::Least { drawn: None, cost } => write!(f, "the least of all, at {}", short(*cost)),
             Self::Key { kept: true, .. } => f.write_str("the owner of the key"),
             Self::Key { owner, kept: false } => {
                 write!(f, "next in the order of the key after its owner at {owner}, which is excluded")
