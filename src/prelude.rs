@@ -2,6 +2,16 @@
 //!
 //! Each feature adds its part. Names that a program is likely to have of its own are left out; they are found in their
 //! modules.
+//!
+//! | names | features |
+//! |---|---|
+//! | all others | |
+//! | `Directory` | `discovery` |
+//! | `CircuitConfig`, `HealthChecked`, `PassiveHealth` | `health` |
+//! | `Recorder` | `observe` |
+//! | `Balancer`, `BalancerError`, `Retry` | `tower`, `discovery` and `health`; `Builder::spawn` also takes `tokio` |
+//!
+//! A compiler that is told `use poise::prelude::*` calls a name whose feature is off undeclared, without a hint.
 
 pub use crate::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, PriorityFailover, Random, RoundRobin};
 pub use crate::core::{

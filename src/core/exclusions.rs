@@ -251,7 +251,7 @@ impl fmt::Debug for ExclusionCounts {
 
 impl fmt::Display for ExclusionCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} candidates", self.candidates)?;
+        write!(f, "{} candidate{}", self.candidates, if self.candidates == 1 { "" } else { "s" })?;
         for (place, (reason, count)) in self.iter().enumerate() {
             write!(f, "{}{count} {reason}", if place == 0 { ": " } else { ", " })?;
         }

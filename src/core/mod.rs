@@ -36,6 +36,7 @@ mod prepared;
 mod probe;
 mod rng;
 mod selection;
+pub(crate) mod short;
 #[cfg(any(feature = "health", feature = "tower", all(feature = "discovery", feature = "tokio")))]
 pub(crate) mod spread;
 #[cfg(any(feature = "observe", all(feature = "tower", feature = "discovery", feature = "health")))]

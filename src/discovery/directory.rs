@@ -14,7 +14,7 @@ use crate::core::{Attributes, Candidate};
 ///
 /// A directory has one writer, who owns it, and any number of [readers](Self::reader), who see every effective call as
 /// one new revision. Calls without effect publish nothing. Dropping the directory closes its readers, who keep the last
-/// state.
+/// state. Where several tasks change it, a mutex makes them take turns; no call waits for anything.
 ///
 /// Members stand in the order in which they were added; a replacement takes the place of what it replaces.
 ///

@@ -44,8 +44,10 @@ impl DirectoryError {
 impl fmt::Display for DirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownKey { change } => write!(f, "change {change} names a key that is not a member"),
-            Self::NotDraining { change } => write!(f, "change {change} finishes a drain that has not begun"),
+            Self::UnknownKey { change } => write!(f, "there is no member with this key (change {change})"),
+            Self::NotDraining { change } => {
+                write!(f, "the drain of this member has not begun: remove it first (change {change})")
+            }
             Self::DuplicateKey(duplicate) => duplicate.fmt(f),
             Self::RevisionsExhausted => f.write_str("there is no further revision"),
         }

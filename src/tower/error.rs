@@ -11,7 +11,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Reports that a request got no response, and why.
 ///
-/// [`source`](Error::source) is the error of the endpoint, when there was one.
+/// [`Display`](fmt::Display) names the obstacle and, when there was an attempt, the endpoint, the phase and the number of the last
+/// one. What the endpoint said is not in it: that is the [`source`](Error::source), when there was an error of the endpoint.
 pub struct BalancerError(Box<Parts>);
 
 /// Apart, so that a response is all that a request usually moves.

@@ -164,6 +164,9 @@ on_both_runtimes! {
         assert_eq!(in_time(balancer.clone().shutdown()).await, 0, "again");
         assert!(balancer.drain("b").is_err());
         assert_eq!(told.count("closed"), 1);
+        let report = balancer.report();
+        assert!(report.closed);
+        assert!(report.to_string().starts_with("revision 0: 0 of 0 members eligible, closed\n"), "{report}");
     }
 
     async fn a_shutdown_ends_at_its_deadline(pace: Pace) {

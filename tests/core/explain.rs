@@ -275,3 +275,32 @@ fn a_policy_of_ones_own_need_not_say_also_within_others() {
         "{explained}"
     );
 }
+
+#[test]
+fn a_policy_of_ones_own_says_why_in_its_own_words() {
+    struct First;
+
+    impl<C> Prepare<C> for First {}
+
+    impl<C: Candidate> Policy<C> for First {
+        fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
+            view.first_from(0)
+        }
+
+        fn explain_from(&self, view: &View<'_, C>, key: &()) -> Result<Explanation, PickError> {
+            Ok(Explanation::new(self.pick_from(view, key)?, Reason::Own("the first".into())))
+        }
+    }
+
+    let explained = PriorityFailover::new(First).with_seed(1).explain(&View::new(&members()), &());
+    assert!(explained.to_string().contains("chooses a at 0: level 0; the first\n"), "{explained}");
+}
+
+#[test]
+fn a_load_is_told_as_reports_show_it() {
+    for (load, told) in [(29_671_401.241_456_218, "3.0e7"), (2.0, "2.00")] {
+        let explained = LeastLoaded::new().explain(&View::new(&[Backend::new("a").with_load(load)]), &());
+        let line = format!("chooses a at 0: the least of all, at {told}\n");
+        assert!(explained.to_string().contains(&line), "{explained}");
+    }
+}

@@ -115,6 +115,8 @@ fn a_drain_is_finished_only_where_one_has_begun() {
     assert_eq!(directory.finish_drain(&"a"), Err(DirectoryError::NotDraining { change: 0 }));
     assert_eq!(directory.finish_drain(&"b"), Err(DirectoryError::UnknownKey { change: 0 }));
     assert_eq!(directory.amend(&"b", weight(1)), Err(DirectoryError::UnknownKey { change: 0 }));
+    let said = directory.finish_drain(&"b").map_err(|error| error.to_string());
+    assert_eq!(said, Err("there is no member with this key (change 0)".into()));
     assert_eq!((directory.revision().value(), directory.len()), (1, 1));
 }
 

@@ -9,6 +9,11 @@ use crate::core::Now;
 /// The number is at least zero and in any unit, as it is only ever compared with other numbers of the same kind. A
 /// policy divides it by the weight. Not-a-number counts as infinitely busy, and a negative number as idle. Measuring
 /// never writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` measures no load",
+    note = "a policy that compares loads needs one of each candidate, as in `Backend::new(..).with_load(InFlight::new())`; \
+            `RoundRobin`, `Random` and those by key need none"
+)]
 pub trait LoadMetric {
     /// Returns the load at `now`.
     fn measure(&self, now: &Now) -> f64;
@@ -23,6 +28,11 @@ pub trait LoadMetric {
 }
 
 /// Marks a load that counts things, so that sums over candidates mean something.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no count of requests",
+    note = "this policy adds loads up or divides them by weights: count requests with `InFlight`, in a `Balancer` by \
+            `.load(InFlight::new)`"
+)]
 pub trait AdditiveLoad: LoadMetric {
     /// Returns the count.
     fn count(&self) -> u64;

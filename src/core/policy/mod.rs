@@ -31,7 +31,8 @@
 //! # A policy of one's own
 //!
 //! ```
-//! use poise::core::{Backend, Candidate, PickError, Policy, Prepare, Selection, View};
+//! use poise::core::policy::{Explanation, Reason};
+//! use poise::core::{Backend, Candidate, PickError, Policy, PolicyExt, Prepare, Selection, View};
 //!
 //! /// Sends uploads to the member that has the most room.
 //! #[derive(Debug)]
@@ -44,12 +45,22 @@
 //!         let most = view.eligible().max_by_key(|(_, candidate)| *candidate.data());
 //!         most.map(|(selection, _)| selection).ok_or_else(|| view.refuse())
 //!     }
+//!
+//!     // Not required: what `explain` shows of a policy. This one may pick for that, as its picks leave no trace.
+//!     fn explain_from(&self, view: &View<'_, C>, key: &()) -> Result<Explanation, PickError> {
+//!         Ok(Explanation::new(self.pick_from(view, key)?, Reason::Own("with the most room".into())))
+//!     }
 //! }
 //!
 //! let backends = [Backend::new("a").with_data(10), Backend::new("b").with_data(70)];
 //! assert_eq!(MostRoom.pick(&backends, &())?.index(), 1);
+//! let explained = MostRoom.explain(&View::new(&backends), &());
+//! assert_eq!(explained.to_string(), "2 of 2 are eligible\nchooses b at 1: with the most room\n");
 //! # Ok::<(), PickError>(())
 //! ```
+//!
+//! In a `tower::Balancer` the candidates are its members, whose `Id` is the key of the directory and whose `Data` is the backend.
+//! For requests with a key it is a `Policy<C, TypeOfTheKey>`.
 
 mod choices;
 mod circle;

@@ -31,6 +31,13 @@ pub trait Prepare<C> {
 /// Chooses one candidate of a view for a request with a key.
 ///
 /// Policies that do not look at the key take any. References, boxes and `Arc`s of a policy are policies.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not choose among candidates of type `{C}` for a key of type `{K}`",
+    note = "without a key, a request has the key `()`; a `Balancer` takes one from the request by `key` or `computed_key`, where \
+            `|request| &request.user` of a `String` is a key of type `String`, and `request.user.as_str()` one of type `str`",
+    note = "in a `Balancer` the candidates are its members: a policy of one's own is for every candidate, `impl<C: Candidate> \
+            Policy<C, ..>`, or for those with a certain `Id`, the key of the directory, and `Data`, its backend"
+)]
 pub trait Policy<C, K: ?Sized = ()>: Prepare<C> {
     /// Chooses among what `view` offers.
     ///
@@ -40,7 +47,8 @@ pub trait Policy<C, K: ?Sized = ()>: Prepare<C> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError>;
 
     /// Says what [`pick_from`](Self::pick_from) would choose now and why, without a trace: the next pick is what it would
-    /// have been. Policies of one's own need not, and then it says that they do not.
+    /// have been. Policies of one's own need not, and then it says that they do not; an
+    /// [example](super#a-policy-of-ones-own) does.
     ///
     /// It may take time and allocate in proportion to the number of candidates.
     ///

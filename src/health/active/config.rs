@@ -224,7 +224,9 @@ impl fmt::Display for ActiveHealthConfigError {
             Self::ZeroUnhealthyThreshold => "the number of failures that make an endpoint unhealthy is zero",
             Self::ZeroInterval => "the interval of probes is zero",
             Self::ZeroTimeout => "the timeout of a probe is zero",
-            Self::TimeoutNotBelowInterval => "the timeout of a probe is not below the interval",
+            Self::TimeoutNotBelowInterval => {
+                "the timeout of a probe is not below the interval from one probe to the next"
+            }
         })
     }
 }

@@ -58,6 +58,8 @@ use crate::tower::{BorrowedKey, ComputedKey, Hook, RequestContext, Timer};
 /// several kinds of traffic.
 ///
 /// Every setting is checked when its value is made, so that a builder fails only for what is missing.
+///
+/// `spawn` and `probe_with` take the feature `tokio`, `observe` that of its name.
 #[must_use = "a builder does nothing until it is built"]
 pub struct Builder<K, B, S, R, L, P, X> {
     load: Box<dyn FnMut() -> L + Send>,
@@ -174,6 +176,10 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     /// Limits the time of one attempt, from its start to the head of its response. An attempt that takes longer is a failure of
     /// the endpoint. It starts anew when another endpoint takes over because one did not become ready.
     ///
+    /// Each retry has this time too, and waits for an endpoint are not in it. A limit for a request as a whole goes around the
+    /// balancer, such as tower's or Tokio's `timeout`: it drops the future, which gives back all that it holds and is no failure
+    /// of the endpoint.
+    ///
     /// It costs an allocation per attempt that is not over when it is first polled.
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.rest.attempt_timeout = Some(limit);
@@ -181,6 +187,9 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
     }
 
     /// Tells `hook` what happens, beside those that are told already.
+    ///
+    /// It gets each [`Event`](crate::tower::Event) as it is, and needs no feature. With `observe`, a `Recorder`, metrics, tracing or an
+    /// `Observer` of one's own, which has one method for each kind of event, goes into `observe` instead.
     pub fn hook(mut self, hook: impl Hook) -> Self {
         self.rest.hooks.push(Arc::new(hook));
         self
@@ -282,8 +291,10 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoTimer => "a balancer needs a timer",
-            Self::NoRuntime => "there is no runtime to spawn the driver on",
+            Self::NoTimer => "a balancer needs a timer: set one with `timer`, or `spawn` it on Tokio",
+            Self::NoRuntime => {
+                "there is no Tokio runtime here to spawn the driver on: call `spawn` within one, or `build` and poll the driver"
+            }
         })
     }
 }

@@ -281,7 +281,8 @@ where
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load_full();
         let ledger = lock(&self.ledger);
-        let flags = [&self.failing, &self.panicking, &self.driven].map(|flag| flag.load(Ordering::Acquire));
+        let flags = [&self.failing, &self.panicking, &self.driven, &self.closed];
+        let flags = flags.map(|flag| flag.load(Ordering::Acquire));
         let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
         Report::new(&pool, &ledger, flags, &now).with_repeats(repeats)
     }

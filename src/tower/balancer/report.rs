@@ -9,6 +9,7 @@ use super::pool::{Member, Pool};
 use super::repeats::RepeatReport;
 use super::signals::Outlying;
 use crate::core::histogram::quantile;
+use crate::core::short::short;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
 use crate::health::{CircuitState, EjectionState, PassiveHealth, ProbeState};
@@ -17,6 +18,7 @@ use crate::sync::Ordering;
 /// Describes a pool and every member of it at one moment.
 ///
 /// [`Display`](fmt::Display) prints it as a table.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, to be read by its name")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -37,6 +39,9 @@ pub struct Report {
     /// Whether the driver is alive. Without it the balancer learns of no change: it ends with the runtime that it was
     /// spawned on, or when its future is dropped.
     pub driven: bool,
+    /// Whether the balancer was [shut down](super::Balancer::shutdown). Its driver ends by that, and members without attempts
+    /// are gone.
+    pub closed: bool,
     /// What was sent more than once.
     pub repeats: RepeatReport,
 }
@@ -59,7 +64,8 @@ pub struct MemberReport {
     pub weight: u32,
     /// The part of its weight that it gets, as it is new or has come back.
     pub ramp: f32,
-    /// Its load, in the unit of its tracker.
+    /// Its load, in the unit of its tracker: nanoseconds by the default, [`PeakEwma`](crate::core::PeakEwma), and requests by
+    /// [`InFlight`](crate::core::InFlight).
     pub load: f64,
     /// The attempts that have started and not ended. An attempt ends with the head of its response, and a body that is still
     /// being read is not counted, except with a [`GuardedBalancer`](super::GuardedBalancer).
@@ -94,7 +100,7 @@ impl Report {
     pub(super) fn new<K, B, S, R, L>(
         pool: &Pool<K, B, S, R, L>,
         ledger: &Ledger,
-        [failing_fast, panicking, driven]: [bool; 3],
+        [failing_fast, panicking, driven, closed]: [bool; 4],
         now: &Now,
     ) -> Self
     where
@@ -109,6 +115,7 @@ impl Report {
             failing_fast,
             panicking,
             driven,
+            closed,
             repeats: RepeatReport::default(),
         }
     }
@@ -193,14 +200,15 @@ impl fmt::Display for Report {
         if self.unbuilt > 0 {
             write!(f, ", {} not built", self.unbuilt)?;
         }
-        if self.failing_fast {
-            f.write_str(", failing fast")?;
-        }
-        if self.panicking {
-            f.write_str(", in panic")?;
-        }
-        if !self.driven {
-            f.write_str(", NOT DRIVEN")?;
+        // Of what is closed it is no news that requests fail, or that nobody drives it.
+        let open = !self.closed;
+        for (holds, what) in [
+            (self.closed, ", closed"),
+            (open && self.failing_fast, ", failing fast"),
+            (open && self.panicking, ", in panic"),
+            (open && !self.driven, ", NOT DRIVEN"),
+        ] {
+            f.write_str(if holds { what } else { "" })?;
         }
         self.repeats.fmt(f)?;
         if let Some(error) = &self.last_error {
@@ -242,7 +250,7 @@ impl MemberReport {
         [
             self.endpoint.to_string(),
             weight(self.weight, self.ramp),
-            load(self.load),
+            short(self.load),
             self.in_flight.to_string(),
             self.picks.to_string(),
             self.successes.to_string(),
@@ -262,10 +270,6 @@ impl MemberReport {
 /// Writes a weight, and the part of it that is in effect where that is not all.
 fn weight(weight: u32, ramp: f32) -> String {
     if ramp < 1.0 { format!("{:.0} % of {weight}", f64::from(ramp) * 100.0) } else { weight.to_string() }
-}
-
-fn load(load: f64) -> String {
-    if load < 1e4 { format!("{load:.2}") } else { format!("{load:.1e}") }
 }
 
 fn millis(duration: Duration) -> String {

@@ -113,7 +113,7 @@ pub enum HedgeError {
 
 impl fmt::Display for HedgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the quantile of a hedge must be between 0 and 1")
+        f.write_str("the quantile of a hedge must be above 0 and below 1")
     }
 }
 

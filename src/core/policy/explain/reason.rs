@@ -1,14 +1,17 @@
 //! One step of a choice.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::core::Locality;
+use crate::core::short::short;
 
 /// Says how one policy came to its part of a choice. `Display` makes a clause of it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The policy does not say: it cannot tell without choosing.
+    /// The policy does not say: it is one of the user's own, without an
+    /// [`explain_from`](crate::core::policy::Policy::explain_from).
     Untold,
     /// It was the turn of the one that was chosen, or of one before it that is excluded.
     Turn,
@@ -75,17 +78,21 @@ pub enum Reason {
         /// Whether it was kept.
         kept: bool,
     },
+    /// What a policy of the user's own says, as a clause: `"with the most room"`.
+    Own(Cow<'static, str>),
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Untold => f.write_str("the policy does not say without choosing"),
+            Self::Untold => f.write_str("the policy does not say, as it has no `explain_from` of its own"),
             Self::Turn => f.write_str("in turn"),
             Self::Chance => f.write_str("by chance"),
             Self::WeightedChance { weight } => write!(f, "by chance, with weight {weight}"),
-            Self::Least { drawn: Some(drawn), cost } => write!(f, "the least of {drawn} drawn, at {cost}"),
-            Self::Least { drawn: None, cost } => write!(f, "the least of all, at {cost}"),
+            Self::Least { drawn: Some(drawn), cost } => {
+                write!(f, "the least of {drawn} drawn, at {}", short(*cost))
+            }
+            Self::Least { drawn: None, cost } => write!(f, "the least of all, at {}", short(*cost)),
             Self::Key { kept: true, .. } => f.write_str("the owner of the key"),
             Self::Key { owner, kept: false } => {
                 write!(f, "next in the order of the key after its owner at {owner}, which is excluded")
@@ -108,6 +115,7 @@ impl fmt::Display for Reason {
             }
             Self::Earlier { kept: true } => f.write_str("the earlier choice"),
             Self::Earlier { kept: false } => f.write_str("anew, without an earlier choice to keep"),
+            Self::Own(clause) => f.write_str(clause),
         }
     }
 }
