@@ -105,6 +105,22 @@ fn a_policy_that_is_given_the_table_of_another_picks_as_without() {
     }
 }
 
+#[test]
+fn a_table_for_another_number_of_members_is_as_none() {
+    fn law(name: &str, policy: impl Fn() -> Box<dyn Policy<Member, u64>>) {
+        let members = Member::many(40);
+        let prepared = policy().prepare(&View::new(&members[..30]), None).expect("they fit");
+        for count in [20, 29, 31, 40] {
+            let [given, without] =
+                [Some(&prepared), None].map(|prepared| picks(&policy(), &members[..count], prepared));
+            assert_eq!(given, without, "{name}: a table of 30 for {count}");
+        }
+    }
+    law("maglev", || Box::new(Maglev::new()));
+    law("ring", || Box::new(RingHash::new()));
+    law("smooth", || Box::new(SmoothWeightedRoundRobin::starting_at(0)));
+}
+
 /// Picks for many keys, and counts the looks at one member.
 fn looks_at(
     position: usize,
