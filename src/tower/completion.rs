@@ -80,8 +80,9 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
 impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
     pub(crate) fn new(attempt: &mut Attempt<S, R, L>, outcome: Outcome) -> Self {
+        // Before it is handed over: the clock may be the user's, and until then the attempt sees to its end.
+        let now = Now::at(attempt.endpoint().now());
         let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
-        let now = Now::at(endpoint.now());
         let latency = now.since_nanos(started);
         endpoint.respond(ticket, outcome, &now);
         let permit = permit.filter(|permit| {

@@ -280,6 +280,29 @@ on_both_runtimes! {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_retry_has_the_full_time_before_it_is_hedged() {
+    let (directory, [a, b, c]) = fleet(["a", "b", "c"]);
+    let balancer = over(&directory)
+        .policy(RoundRobin::starting_at(0))
+        .retry(Retry::attempts(3).unwrap())
+        .hedge(Hedge::after(millis(10)))
+        .spawn()
+        .unwrap();
+    for script in [&a, &b, &c] {
+        script.answer_after(millis(8));
+    }
+    a.refuse(true);
+    let start = Instant::now();
+    balancer.send(1).await.unwrap();
+    assert_eq!((start.elapsed(), a.calls(), b.calls()), (millis(16), 1, 1));
+    assert_eq!(
+        (c.calls(), balancer.report().repeats.hedges),
+        (0, 0),
+        "the time of the first attempt is over"
+    );
+}
+
 /// Four endpoints of which one takes a second.
 async fn thousand(hedge: Hedge) -> (Vec<Duration>, poise::tower::Report, usize) {
     let (directory, scripts) = fleet(["a", "b", "c", "d"]);

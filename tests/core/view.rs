@@ -95,6 +95,10 @@ fn the_least_costs_each_eligible_candidate_once_and_ties_are_even() {
     });
     assert_eq!(least.map(Selection::index), Ok(7));
     assert_eq!(asked, [0, 1, 2, 3, 5, 6, 7, 8, 9]);
+    for _ in 0..50 {
+        let least = view.least(&rng, |member| member.load.get());
+        assert_eq!(least.map(Selection::index), Ok(7), "what is not a number ties with nobody who has one");
+    }
     let mut counts = [0u32; 10];
     for _ in 0..36_000 {
         let tie = view.least(&rng, |member| if member.id < 6 { f64::NAN } else { f64::INFINITY });

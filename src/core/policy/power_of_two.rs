@@ -93,9 +93,7 @@ impl PowerOfTwoChoices {
     pub fn choices_when_busy(self, choices: usize) -> Self {
         Self { when_busy: Some(Choices::clamped(choices)), ..self }
     }
-}
 
-impl PowerOfTwoChoices {
     /// Chooses among so many others, as the one of the first draw is busy.
     #[inline(never)]
     fn draw_anew<C>(&self, choices: Choices, view: &View<'_, C>) -> Result<Selection, PickError>

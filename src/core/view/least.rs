@@ -157,7 +157,7 @@ impl<'r, F> Search<'r, F> {
     )]
     #[cold]
     fn draw_next(&self, taken: usize) -> usize {
-        (taken as f64 / (1.0 - self.rng.unit())) as usize + 1
+        ((taken as f64 / (1.0 - self.rng.unit())) as usize).saturating_add(1)
     }
 }
 
@@ -165,4 +165,19 @@ impl<'r, F> Search<'r, F> {
 #[inline]
 pub(super) fn sane(cost: f64) -> f64 {
     if cost.is_nan() { f64::INFINITY } else { cost }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT, Search};
+    use crate::core::{ExclusionCounts, Rng};
+
+    #[test]
+    fn a_tie_that_never_comes_has_a_number_too() {
+        let (rng, counts) = (Rng::seeded(1), ExclusionCounts::default());
+        let cost = |(): ()| 0.0;
+        let search =
+            Search { rng: &rng, cost, least: 0.0, tied: [0; KEPT], late: None, ties: 0, next: 0, counts };
+        assert_eq!(search.draw_next(usize::MAX), usize::MAX);
+    }
 }

@@ -59,12 +59,21 @@ impl<L: LoadTracker> Settle for Holding<L> {
     fn settle(&self, ticket: L::Ticket, _: Phase, outcome: Outcome, _: bool) {
         let load = &self.account.load;
         // The tracker may be the user's, and this may run while a panic unwinds.
-        let limited = attempt(|| {
+        let mut is_told = false;
+        let mut limited = attempt(|| {
             let now = self.clock.now();
             load.responded(ticket, outcome, &now);
+            is_told = true;
             load.release(ticket, &now);
             load.has_limit()
         });
+        if !is_told {
+            // It panicked when it was told, which is no reason to keep the place.
+            limited = attempt(|| {
+                load.release(ticket, &self.clock.now());
+                load.has_limit()
+            });
+        }
         if limited != Some(false) {
             self.account.signal.place_freed();
         }

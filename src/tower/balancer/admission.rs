@@ -11,6 +11,7 @@ use crate::core::{
     Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome,
     PickError, Selection, View,
 };
+use crate::health::{CircuitTicket, PassiveHealth};
 use crate::sync::lock;
 use crate::tower::{BalancerErrorKind, Event};
 
@@ -32,26 +33,41 @@ fn admit<S, R, L: LoadTracker>(
 ) -> Result<Admitted<L::Ticket>, Exclusions> {
     let permit = match endpoint.circuit() {
         None => None,
-        Some(circuit) if panic => Some(circuit.admit_forced(now)),
-        Some(circuit) => match circuit.admit(now) {
-            Ok(permit) => Some(permit),
-            Err(_) => return Err(Exclusion::Circuit.into()),
-        },
-    };
-    let Ok(ticket) = endpoint.load().start(now) else {
-        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-            circuit.settle(permit, Outcome::Cancelled, now);
+        Some(circuit) => {
+            let ticket = if panic { Ok(circuit.admit_forced(now)) } else { circuit.admit(now) };
+            let ticket = ticket.map_err(|_| Exclusion::Circuit)?;
+            Some(Permit { circuit, ticket, now })
         }
-        return Err(Exclusion::Capacity.into());
     };
+    let Ok(ticket) = endpoint.load().start(now) else { return Err(Exclusion::Capacity.into()) };
     if !endpoint.picked() {
         endpoint.give_back(ticket, Outcome::Cancelled, now);
-        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
-            circuit.settle(permit, Outcome::Cancelled, now);
-        }
         return Err(Exclusion::Draining.into());
     }
-    Ok(Admitted { permit, ticket, started: now.nanos() })
+    Ok(Admitted { permit: permit.map(Permit::keep), ticket, started: now.nanos() })
+}
+
+/// What a circuit issued to an attempt that is not admitted yet. Unless it is kept it goes back, also when the tracker of a
+/// user panics.
+struct Permit<'a> {
+    circuit: &'a PassiveHealth,
+    ticket: CircuitTicket,
+    now: &'a Now,
+}
+
+impl Permit<'_> {
+    #[inline]
+    fn keep(self) -> CircuitTicket {
+        let ticket = self.ticket;
+        std::mem::forget(self);
+        ticket
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.circuit.settle(self.ticket, Outcome::Cancelled, self.now);
+    }
 }
 
 impl<K, B, S, R, L> Cluster<K, B, S, R, L>

@@ -225,11 +225,17 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Tells the load how an attempt ended, and gives its ticket back.
     pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
+        let mut is_told = false;
         self.track(|load| {
             load.responded(ticket, outcome, now);
+            is_told = true;
             load.release(ticket, now);
             load.has_limit()
         });
+        if !is_told {
+            // It panicked when it was told, which is no reason to keep the place.
+            self.release(ticket, now);
+        }
     }
 
     /// Tells the load how an attempt ended that still holds its ticket.

@@ -106,7 +106,7 @@ impl Maglev<KeyBytes, ByName> {
 
 impl<H, N> Maglev<H, N> {
     /// Sets the number of entries: a prime, at most 16,777,216. More entries mean finer shares and less movement when the
-    /// membership changes, for four bytes each and a slower build.
+    /// membership changes, for a slower build and about six bytes each, eight with more than 65,535 members.
     ///
     /// # Errors
     ///
