@@ -44,5 +44,6 @@ mod refresh;
 mod retry;
 mod sinkhole;
 mod slow_start;
+mod trackers;
 mod unsent;
 mod waiting;

@@ -44,6 +44,7 @@ mod ring_change;
 mod rng;
 mod round_robin;
 mod smooth;
+mod tables;
 mod utilization;
 mod view;
 mod weighted;

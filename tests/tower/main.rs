@@ -24,6 +24,7 @@ mod balance;
 mod balance_attempts;
 #[cfg(feature = "full")]
 mod balance_model;
+mod balance_trackers;
 #[cfg(feature = "full")]
 mod balance_waiting;
 #[cfg(feature = "full")]

@@ -1,20 +1,13 @@
 //! Claims on the tables of policies: whose they are, and whom they pass over.
 
-#![cfg(not(loom))]
-
-#[path = "support/member.rs"]
-mod member;
-#[path = "support/policies.rs"]
-mod policies;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use poise::core::policy::{Maglev, RingHash, SmoothWeightedRoundRobin};
 use poise::core::{Exclusion, Policy, Prepare, Prepared, Selection, Table, View};
 
-use crate::member::Member;
-use crate::policies::policies;
+use crate::support::member::Member;
+use crate::support::policies::policies;
 
 /// A table of one's own.
 #[derive(Debug, Default)]

@@ -1,12 +1,5 @@
 //! Claims on `Balancer`: a load tracker of the user that panics keeps nothing that an attempt was issued.
 
-#![cfg(all(feature = "full", not(loom)))]
-
-#[path = "support/pool_caller.rs"]
-mod caller;
-#[path = "support/pool_endpoints.rs"]
-mod endpoints;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,8 +8,8 @@ use poise::core::policy::RoundRobin;
 use poise::core::{AtCapacity, InFlight, LoadMetric, LoadTracker, Now, Outcome};
 use poise::health::{CircuitConfig, CircuitState};
 
-use self::caller::{Came, Contained, assert_serves, send};
-use self::endpoints::{Cast, Manner, in_flight};
+use crate::support::pool_caller::{Came, Contained, assert_serves, send};
+use crate::support::pool_endpoints::{Cast, Manner, in_flight};
 
 /// Has one place, and panics where it is told to.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! Claims on `Balance`: a load tracker of the user that panics keeps nothing that an attempt was issued.
 
-#![cfg(all(feature = "tower", not(loom)))]
-
 use std::convert::Infallible;
 use std::future::ready;
 
