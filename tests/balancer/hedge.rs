@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use poise::core::policy::{LeastLoaded, Maglev, PowerOfTwoChoices, RoundRobin};
 use poise::core::{InFlight, Outcome, Status};
 use poise::observe::Recorder;
@@ -10,11 +11,11 @@ use poise::tower::{
     Balancer, BalancerErrorKind, Event, Hedge, HedgeError, Hook, Idempotent, Retry, RetryBudget,
     UnknownMember,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::support::fleet::{Fleet, add, fleet, over, remove, set_status};
 use crate::support::pace::{Pace, in_time, on_both_runtimes, until};
-use crate::support::script::{Fake, Script};
+use crate::support::script::{Fake, Readiness, Script};
 
 type Client = Balancer<Fake, u32, InFlight>;
 type Verb = fn(&Client, &str) -> Result<(), UnknownMember>;
@@ -351,7 +352,7 @@ async fn a_quantile_hedges_once_it_knows_enough_and_forgets_after_half_a_minute(
         for script in &scripts {
             script.hang();
         }
-        let answer = tokio::time::timeout(Duration::from_secs(5), balancer.send(0)).await;
+        let answer = timeout(Duration::from_secs(5), balancer.send(0)).await;
         assert!(answer.is_err(), "nobody answers");
         for script in &scripts {
             script.answer_after(millis(20));
@@ -377,6 +378,33 @@ async fn a_quantile_hedges_once_it_knows_enough_and_forgets_after_half_a_minute(
 
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(wait_in_vain().await, hedges + 1, "what was known is forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_that_no_endpoint_had_say_nothing_of_latencies() {
+    let (directory, scripts) = fleet(["first", "second"]);
+    let balancer: Client = over(&directory)
+        .load(InFlight::new)
+        .policy(RoundRobin::starting_at(0))
+        .hedge(Hedge::after_quantile(0.9).unwrap().with_min_samples(50))
+        .spawn()
+        .unwrap();
+    scripts.iter().for_each(|script| script.answer_after(millis(20)));
+    for request in 0..100 {
+        balancer.send(request).await.unwrap();
+    }
+    scripts.iter().for_each(|script| script.turn(Readiness::Pending));
+    let waits = (0..200).map(|request| timeout(Duration::from_secs(1), balancer.send(request)));
+    assert!(join_all(waits).await.iter().all(Result::is_err), "nobody is ready");
+    scripts.iter().for_each(|script| script.turn(Readiness::Ready));
+
+    scripts[0].hang();
+    for request in 0..2 {
+        let start = Instant::now();
+        balancer.send(request).await.unwrap();
+        assert!(start.elapsed() <= millis(20 + 24 + 2), "{:?}", start.elapsed());
+    }
+    assert!(balancer.report().repeats.hedges > 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -274,7 +274,10 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         now: &Now,
         is_followed: bool,
     ) {
-        self.home.ended(outcome, elapsed);
+        // What never reached the endpoint says nothing of how long it takes.
+        if phase != Phase::Readiness {
+            self.home.ended(outcome, elapsed);
+        }
         if is_followed {
             self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }

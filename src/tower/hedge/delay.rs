@@ -10,7 +10,8 @@ use crate::core::Outcome;
 
 /// Says after which time a request is hedged, given how long others took lately.
 ///
-/// A [`Balancer`](crate::tower::Balancer) that has a [`Hedge`] keeps one of these. Whoever sends second attempts of their own, to
+/// A [`Balancer`](crate::tower::Balancer) that has a [`Hedge`] keeps one of these. It records each attempt that its endpoint had,
+/// with the time from the pick on, in which the endpoint became ready. Whoever sends second attempts of their own, to
 /// the endpoints of a [`Balance`](crate::tower::Balance) or to replicas that are no endpoints at all, keeps one beside a
 /// [`RetryBudget`](crate::tower::RetryBudget):
 ///
