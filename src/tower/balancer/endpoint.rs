@@ -8,10 +8,10 @@ use super::contain::attempt as contained;
 use super::dispatch::Dispatch;
 use super::operator::{Mark, SharedMark, Standing};
 use super::signals::Signals;
-use crate::core::histogram::Histogram;
+use super::statistics::Statistics;
 use crate::core::{Exclusion, Exclusions, LoadTracker, Now, Outcome};
 use crate::health::{CircuitTicket, Completion, PassiveHealth};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, lock};
 use crate::tower::attempt::{self, Settle};
 use crate::tower::{Event, Phase};
 
@@ -49,54 +49,6 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     name: Arc<str>,
     standing: Arc<Standing>,
     since: Mutex<(Exclusions, Instant)>,
-}
-
-/// What has happened at an endpoint so far.
-#[repr(C)]
-pub(super) struct Statistics {
-    pub(super) picks: AtomicU64,
-    /// How long answers took, good and bad ones.
-    pub(super) latency: Histogram,
-    pub(super) failures: AtomicU64,
-    pub(super) overloads: AtomicU64,
-    pub(super) cancelled: AtomicU64,
-}
-
-impl Statistics {
-    fn new() -> Self {
-        Self {
-            picks: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            overloads: AtomicU64::new(0),
-            cancelled: AtomicU64::new(0),
-            latency: Histogram::new(),
-        }
-    }
-
-    fn ended(&self, outcome: Outcome, elapsed: Duration) {
-        let counter = match outcome {
-            // What was answered and did not fail.
-            Outcome::Success => None,
-            Outcome::Failure => Some(&self.failures),
-            Outcome::Overload { .. } => Some(&self.overloads),
-            Outcome::Cancelled => Some(&self.cancelled),
-        };
-        // With `in_flight`, as the order of the histogram: whoever counts sees this, or is told of it.
-        if let Some(counter) = counter {
-            counter.fetch_add(1, Ordering::SeqCst);
-        }
-        if outcome != Outcome::Cancelled {
-            self.latency.record(elapsed);
-        }
-    }
-
-    /// Counts the attempts that have started and not ended, of which so many were answered by the latency.
-    ///
-    /// Ends are read before picks, so that an attempt that ends meanwhile does not make their difference negative.
-    pub(super) fn in_flight(&self, answered: u64) -> u64 {
-        let ended = answered.saturating_add(self.cancelled.load(Ordering::SeqCst));
-        self.picks.load(Ordering::SeqCst).saturating_sub(ended)
-    }
 }
 
 impl<S, R, L: LoadTracker> Endpoint<S, R, L> {

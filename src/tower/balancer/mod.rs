@@ -48,6 +48,7 @@ mod report;
 mod settings;
 mod shutdown;
 mod signals;
+mod statistics;
 mod tried;
 mod waiting;
 
