@@ -12,7 +12,11 @@ step() {
   local name=$1 start=$SECONDS code=0
   shift
   printf '\n==> %s\n' "$name"
-  "$@" || code=$?
+  # Apart, and not as part of a condition, in which a step of several commands would go on after one that failed.
+  set +e
+  (set -euo pipefail; "$@")
+  code=$?
+  set -e
   printf '<== %s: %s in %d s\n' "$name" "$([ "$code" = 0 ] && echo ok || echo "FAILED ($code)")" "$((SECONDS - start))"
   [ "$code" = 0 ] || exit "$code"
 }

@@ -389,14 +389,20 @@ async fn attempts_that_no_endpoint_had_say_nothing_of_latencies() {
         .hedge(Hedge::after_quantile(0.9).unwrap().with_min_samples(50))
         .spawn()
         .unwrap();
-    scripts.iter().for_each(|script| script.answer_after(millis(20)));
+    for script in &scripts {
+        script.answer_after(millis(20));
+    }
     for request in 0..100 {
         balancer.send(request).await.unwrap();
     }
-    scripts.iter().for_each(|script| script.turn(Readiness::Pending));
+    for script in &scripts {
+        script.turn(Readiness::Pending);
+    }
     let waits = (0..200).map(|request| timeout(Duration::from_secs(1), balancer.send(request)));
     assert!(join_all(waits).await.iter().all(Result::is_err), "nobody is ready");
-    scripts.iter().for_each(|script| script.turn(Readiness::Ready));
+    for script in &scripts {
+        script.turn(Readiness::Ready);
+    }
 
     scripts[0].hang();
     for request in 0..2 {

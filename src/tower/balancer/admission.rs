@@ -11,7 +11,6 @@ use crate::core::{
     Attempted, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, LoadTracker, Now, Outcome,
     PickError, Selection, View,
 };
-use crate::health::{CircuitTicket, PassiveHealth};
 use crate::sync::lock;
 use crate::tower::{BalancerErrorKind, Event};
 
@@ -31,43 +30,27 @@ fn admit<S, R, L: LoadTracker>(
     panic: bool,
     now: &Now,
 ) -> Result<Admitted<L::Ticket>, Exclusions> {
+    // First, as the tracker may be the user's and panic: nothing is held by then.
+    let Ok(ticket) = endpoint.load().start(now) else { return Err(Exclusion::Capacity.into()) };
     let permit = match endpoint.circuit() {
         None => None,
+        Some(circuit) if panic => Some(circuit.admit_forced(now)),
         Some(circuit) => {
-            let ticket = if panic { Ok(circuit.admit_forced(now)) } else { circuit.admit(now) };
-            let ticket = ticket.map_err(|_| Exclusion::Circuit)?;
-            Some(Permit { circuit, ticket, now })
+            let Ok(permit) = circuit.admit(now) else {
+                endpoint.give_back(ticket, Outcome::Cancelled, now);
+                return Err(Exclusion::Circuit.into());
+            };
+            Some(permit)
         }
     };
-    let Ok(ticket) = endpoint.load().start(now) else { return Err(Exclusion::Capacity.into()) };
     if !endpoint.picked() {
         endpoint.give_back(ticket, Outcome::Cancelled, now);
+        if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
+            circuit.settle(permit, Outcome::Cancelled, now);
+        }
         return Err(Exclusion::Draining.into());
     }
-    Ok(Admitted { permit: permit.map(Permit::keep), ticket, started: now.nanos() })
-}
-
-/// What a circuit issued to an attempt that is not admitted yet. Unless it is kept it goes back, also when the tracker of a
-/// user panics.
-struct Permit<'a> {
-    circuit: &'a PassiveHealth,
-    ticket: CircuitTicket,
-    now: &'a Now,
-}
-
-impl Permit<'_> {
-    #[inline]
-    fn keep(self) -> CircuitTicket {
-        let ticket = self.ticket;
-        std::mem::forget(self);
-        ticket
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        self.circuit.settle(self.ticket, Outcome::Cancelled, self.now);
-    }
+    Ok(Admitted { permit, ticket, started: now.nanos() })
 }
 
 impl<K, B, S, R, L> Cluster<K, B, S, R, L>
