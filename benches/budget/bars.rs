@@ -45,8 +45,7 @@ const BARS: &[Bar] = &[
     constant("two_choices_in_flight", Always(2.0)).within(2.2, 2.2),
     constant("two_choices_peak_ewma", Always(2.0)).within(5.0, 6.0),
     constant("least_requests", Always(2.0)),
-    // What is done once per pick, to make a view and to answer, takes as long as looking at eight members.
-    scan("least_loaded", Falling(2.0, 1.5, 1.5)),
+    scan("least_loaded", Always(1.5)),
     constant("maglev", Always(2.0)).within(2.0, 2.0),
     search("ring", Always(1.7)),
     scan("rendezvous", Always(1.5)),
