@@ -1,6 +1,5 @@
 //! What a pick may cost.
 
-use crate::addition::{REFERENCE_ADDITION, normalised};
 use crate::measure::Figures;
 use crate::pool::Column;
 
@@ -74,6 +73,8 @@ const TWO_THREADS: f64 = 1.7;
 /// Two processors that are threads of one core do much less than twice the work of one, whatever they run. So where the
 /// minimum of a row gains less, this part of its gain is enough.
 const AS_GOOD: f64 = 0.9;
+/// What an addition took where the bars were set, in nanoseconds: between 6 and 7.5.
+const REFERENCE_ADDITION: f64 = 6.75;
 
 const fn constant(name: &'static str, minima: Minima) -> Bar {
     Bar { name, additions: None, minima, flat: Flat::Both, shared: false }
@@ -130,6 +131,11 @@ pub(crate) fn print_yardstick(figures: &[Figures]) {
     println!(
         "bars in R are normalised: they are checked with max(R, {REFERENCE_ADDITION} ns) = {normalised:.2} ns"
     );
+}
+
+/// Returns what counts as one addition: where additions are cheap, the rest of a pick is not as much cheaper.
+pub(crate) fn normalised(addition: f64) -> f64 {
+    addition.max(REFERENCE_ADDITION)
 }
 
 pub(crate) fn misses(figures: &[Figures]) -> Vec<String> {

@@ -15,7 +15,7 @@ use poise::health::{
 };
 use stats_alloc::StatsAlloc;
 
-use crate::addition::normalised;
+use crate::bars::normalised;
 use crate::load::{Weigh, in_flight, peak_ewma};
 use crate::measure::{additions, settled};
 use crate::pool::{Column, Key, Keyed, Node, Pool};

@@ -38,8 +38,6 @@
 //! picks among members with circuits and ejections, beside the same picks among plain ones.
 
 mod adaptive;
-#[path = "../support/addition.rs"]
-mod addition;
 mod bars;
 mod change;
 #[cfg(feature = "health")]

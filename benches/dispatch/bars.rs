@@ -1,11 +1,10 @@
 //! What a request may cost.
 
 use crate::Figures;
-use crate::addition::normalised;
 
 /// What it costs at most of what Tower's balancer by peak EWMA costs.
 const OF_TOWER: f64 = 0.5;
-/// What an observer to which nobody listens adds at most, in atomic additions, which count as much as where the bars were set.
+/// What an observer to which nobody listens adds at most, in atomic additions.
 const TRACED: f64 = 1.0;
 /// What `Balance` costs at most of what Tower's balancer by pending requests costs.
 const BALANCE_OF_TOWER: f64 = 1.0;
@@ -30,8 +29,7 @@ pub(crate) fn print_gain(figures: &[Figures]) {
 /// tells what an observer costs.
 pub(crate) fn misses_together(figures: &[Figures]) -> Option<String> {
     let lines = figures.iter().filter(|line| !line.has_work());
-    let mut added: Vec<f64> =
-        lines.map(|line| (line.traced - line.balancer[0]) / normalised(line.addition)).collect();
+    let mut added: Vec<f64> = lines.map(|line| (line.traced - line.balancer[0]) / line.addition).collect();
     added.sort_unstable_by(f64::total_cmp);
     let added = added.get(added.len() / 2).copied().unwrap_or_default();
     (added > TRACED).then(|| format!("spans that nobody wants cost {added:.1} additions, not {TRACED}"))

@@ -22,8 +22,6 @@
 //! Where two processors share a core, nothing does twice as much with two threads. What the bare service gains there is
 //! printed and stands for the two that it should: the bar of 1.6 is checked as four fifths of it.
 
-#[path = "../support/addition.rs"]
-mod addition;
 mod bars;
 mod minimum;
 mod rows;
