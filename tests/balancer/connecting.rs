@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use poise::core::{Attributes, Candidate, Exclusion, PickError, Policy, Prepare, Prepared, Selection};
+use poise::core::{Attributes, Candidate, Exclusion, PickError, Policy, Prepare, Selection};
 use poise::core::{Status, View, Weight};
 use poise::tokio::TokioTimer;
 use poise::tower::{Balancer, BalancerErrorKind, Builder, NoContext};
@@ -15,6 +15,7 @@ use tokio::time::{Instant, advance, sleep};
 use crate::support::fleet::{Fleet, add, fleet, over, remove, set_status, upsert};
 use crate::support::links::{Link, Links};
 use crate::support::pace::{Pace, in_time, on_both_runtimes, until};
+use crate::support::pool_policies::AtMostTwo;
 use crate::support::script::{Fake, Readiness, Script};
 use crate::support::told::Told;
 
@@ -345,22 +346,6 @@ struct First;
 impl<C: Candidate> Prepare<C> for First {}
 
 impl<C: Candidate> Policy<C> for First {
-    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
-        view.first_from(0)
-    }
-}
-
-/// Refuses memberships of more than two.
-#[derive(Clone, Copy, Debug)]
-struct AtMostTwo;
-
-impl<C: Candidate> Prepare<C> for AtMostTwo {
-    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
-        if view.len() > 2 { Err(PickError::WeightOverflow) } else { Ok(Prepared::none()) }
-    }
-}
-
-impl<C: Candidate> Policy<C> for AtMostTwo {
     fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
         view.first_from(0)
     }

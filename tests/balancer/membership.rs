@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use poise::core::Status;
 use poise::core::policy::LeastLoaded;
-use poise::core::{Attributes, Candidate, Exclusion, InFlight, PickError, Policy, Prepare, Prepared, Weight};
-use poise::core::{Selection, Status, View};
+use poise::core::{Attributes, Exclusion, InFlight, Weight};
 use poise::tower::{Balancer, BalancerErrorKind, BoxError};
 use tokio::time::{Instant, sleep};
 
 use crate::support::fleet::{self, add, circuit, fleet, over, remove, set_status, upsert};
 use crate::support::pace::{Pace, in_time, on_both_runtimes, until};
+use crate::support::pool_policies::AtMostTwo;
 use crate::support::script::{Fake, Script};
 
 type Client = Balancer<Fake, u32>;
@@ -220,22 +221,6 @@ on_both_runtimes! {
         let error = in_time(balancer.send(2)).await.unwrap_err();
         let BalancerErrorKind::NoEligible(counts) = error.kind() else { panic!("{error}") };
         assert_eq!(counts.of(Exclusion::NotReady), 1, "there is a member, which has no service");
-    }
-}
-
-/// Refuses memberships of more than two.
-#[derive(Debug)]
-struct AtMostTwo;
-
-impl<C: Candidate> Prepare<C> for AtMostTwo {
-    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
-        if view.len() > 2 { Err(PickError::WeightOverflow) } else { Ok(Prepared::none()) }
-    }
-}
-
-impl<C: Candidate> Policy<C> for AtMostTwo {
-    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
-        view.first_from(0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use poise::core::{PickError, Policy, Prepare, Prepared, Selection, Table, View};
+use poise::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, Table, View};
 
 /// Counts how often a policy prepares.
 #[derive(Clone, Debug, Default)]
@@ -137,5 +137,21 @@ impl<C, P> Prepare<C> for Brittle<P> {
 impl<C, K: ?Sized, P: Policy<C, K>> Policy<C, K> for Brittle<P> {
     fn pick_from(&self, view: &View<'_, C>, key: &K) -> Result<Selection, PickError> {
         self.0.pick_from(view, key)
+    }
+}
+
+/// Refuses memberships of more than two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtMostTwo;
+
+impl<C: Candidate> Prepare<C> for AtMostTwo {
+    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
+        if view.len() > 2 { Err(PickError::WeightOverflow) } else { Ok(Prepared::none()) }
+    }
+}
+
+impl<C: Candidate> Policy<C> for AtMostTwo {
+    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
+        view.first_from(0)
     }
 }
