@@ -18,7 +18,7 @@ use stats_alloc::StatsAlloc;
 use crate::bars::normalised;
 use crate::load::{Weigh, in_flight, peak_ewma};
 use crate::measure::{additions, settled};
-use crate::pool::{Column, Key, Keyed, Node, Pool};
+use crate::pool::{Column, Key, Node, Pool, Rotation};
 use crate::sampling::{Job, allocations, interleaved, now};
 
 const MEMBERS: usize = 512;
@@ -154,12 +154,13 @@ where
     let now = Now::at(pool.start);
     let prepared = policy.prepare(&View::new(&candidates).with_now(&now), None).expect("the members fit");
     let eligibility = Eligibility::of(&candidates, &now);
+    let rotation = Rotation::default();
     Box::new(move |picks| {
         let now = Now::at(pool.start + Duration::from_secs(1));
-        for at in 0..picks {
+        for key in rotation.next(picks) {
             let candidates = black_box(&*candidates);
             let view = View::new(candidates).with_now(&now).prepared(&prepared).eligibility(&eligibility);
-            let chosen = policy.pick_from(&view, black_box(Key::of(&pool, at))).map(Selection::index);
+            let chosen = policy.pick_from(&view, black_box(key)).map(Selection::index);
             black_box(chosen.expect("somebody is eligible"));
         }
     })

@@ -13,7 +13,7 @@ use poise::core::{Eligibility, Locality, Now, Policy, Selection, View};
 
 use crate::load::{Weigh, in_flight, peak_ewma, weighted};
 use crate::minimum;
-use crate::pool::{Column, Key, Keyed, Node, Pool, ZONES};
+use crate::pool::{Column, Key, Keyed, Node, Pool, Rotation, ZONES};
 use crate::sampling::Job;
 
 /// One policy.
@@ -102,7 +102,7 @@ impl Row {
     where
         L: Weigh + Send + Sync + 'static,
         P: Policy<Arc<Node<L>>, K> + Send + Sync + 'static,
-        K: Keyed + 'static,
+        K: Keyed,
     {
         let build = move |column, start| {
             let pool = Arc::new(Pool::new(column, start, |at| load(at, start)));
@@ -124,7 +124,7 @@ pub(crate) fn picks<L, P, K>(pool: Arc<Pool<L>>, policy: P) -> Job
 where
     L: Weigh + Send + Sync + 'static,
     P: Policy<Arc<Node<L>>, K> + Send + Sync + 'static,
-    K: Keyed + 'static,
+    K: Keyed,
 {
     let now = Now::at(pool.start);
     let prepared = policy.prepare(&View::new(&pool.nodes).with_now(&now), None).expect("the nodes fit");
@@ -135,14 +135,15 @@ where
     })
 }
 
-pub(crate) fn repeated<L: Send + Sync + 'static, K: Keyed + 'static>(
+pub(crate) fn repeated<L: Send + Sync + 'static, K: Keyed>(
     pool: Arc<Pool<L>>,
     choose: impl Fn(&Pool<L>, &K, &Now) -> usize + Sync + 'static,
 ) -> Job {
+    let rotation = Rotation::default();
     Box::new(move |picks| {
         let now = Now::at(pool.start + Duration::from_secs(1));
-        for at in 0..picks {
-            let chosen = choose(black_box(&*pool), black_box(K::of(&pool, at)), &now);
+        for key in rotation.next(picks) {
+            let chosen = choose(black_box(&*pool), black_box(key), &now);
             // A row that chooses nobody would measure the wrong thing.
             assert!(chosen < pool.nodes.len(), "somebody is eligible");
             black_box(chosen);

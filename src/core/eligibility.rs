@@ -1,6 +1,7 @@
 //! Where to look for eligible members.
 
 use std::fmt;
+use std::hint::select_unpredictable;
 use std::slice;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -228,6 +229,24 @@ pub(crate) fn next_set(words: &[AtomicU64], start: usize) -> Option<usize> {
         word = words.get(index)?.load(Ordering::Relaxed);
     }
     Some(index * BITS + word.trailing_zeros() as usize)
+}
+
+/// As [`next_set`], and without branches that nobody could foresee where one of the next 128 bits is set.
+#[inline]
+pub(crate) fn next_set_nearby(words: &[AtomicU64], start: usize) -> Option<usize> {
+    let index = start / BITS;
+    if let Some(words) = words.get(index..).and_then(<[_]>::first_chunk::<3>) {
+        let [first, second, third] = words.each_ref().map(|word| word.load(Ordering::Relaxed));
+        let first = first & (u64::MAX << (start % BITS));
+        let (word, skipped) =
+            (select_unpredictable(second != 0, second, third), select_unpredictable(second != 0, 1, 2));
+        let word = select_unpredictable(first != 0, first, word);
+        if word != 0 {
+            let skipped = select_unpredictable(first != 0, 0, skipped);
+            return Some((index + skipped) * BITS + word.trailing_zeros() as usize);
+        }
+    }
+    next_set(words, start)
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::owned::{BITS, Owned, Owner};
-use crate::core::eligibility::{bit, next_set};
+use crate::core::eligibility::{bit, next_set, next_set_nearby};
 use crate::core::view::{Found, Memo};
 use crate::core::{Candidate, Exclusions, PickError, Selection, View};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
@@ -98,9 +98,8 @@ impl<O: Owner> Circle<O> {
         lots: &impl Fn(usize) -> f64,
     ) -> Result<Found, PickError> {
         // Mostly everybody is live, and nothing but candidates decides who is eligible.
-        if self.dead.load(Ordering::Relaxed) == 0
-            && let Some(candidates) = view.plain()
-        {
+        let is_everybody_live = self.dead.load(Ordering::Relaxed) == 0;
+        if is_everybody_live && let Some(candidates) = view.plain() {
             let slot = self.owners[start].slot();
             if let Some(candidate) = candidates.get(slot) {
                 let exclusions = candidate.exclusions(view.now());
@@ -110,8 +109,8 @@ impl<O: Owner> Circle<O> {
                 return self.find_again(view, start, Some((slot, exclusions)), lots);
             }
         }
-        // Most owners are live, and need no search for the next one that is.
-        let live = if self.is_live(start) { Some(start) } else { self.next_live(view, start) };
+        let is_live = is_everybody_live || view.is_panic();
+        let live = if is_live { Some(start) } else { next_set_nearby(&self.live, start) };
         let looked = match live {
             Some(entry) => {
                 let slot = self.owners[entry].slot();

@@ -1,9 +1,7 @@
 //! The least cost of all.
 
-use std::cmp::Ordering;
-
 use super::View;
-use crate::core::{Candidate, Eligibility, ExclusionCounts, Exclusions, PickError, Rng, Selection};
+use crate::core::{Candidate, Eligibility, ExclusionCounts, Now, PickError, Rng, Selection};
 
 impl<'a, C: Candidate> View<'a, C> {
     /// Finds the eligible candidate for which `cost` is least; ties are broken by chance. Not-a-number counts as infinite.
@@ -17,167 +15,180 @@ impl<'a, C: Candidate> View<'a, C> {
     /// # Complexity
     ///
     /// One scan; over those that the eligibility names where they are few.
-    pub fn least(&self, rng: &Rng, cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
+    #[inline]
+    pub fn least(&self, rng: &Rng, mut cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
         // Going from bit to bit pays only where most are unset.
         let few = self.hint().filter(|hint| hint.count() < self.len() / 4);
-        let (None, Some(candidates)) = (few, self.plain()) else { return self.least_among(few, rng, cost) };
-        let mut search = Search::new(rng, cost);
-        let now = self.now();
-        for (slot, candidate) in candidates.iter().enumerate() {
-            search.compare(slot, candidate, candidate.exclusions(now));
+        let slot = match self.plain().filter(|_| few.is_none()) {
+            Some(few) if few.len() <= BLOCK => {
+                let mut least = Least::default();
+                least.offer_all(0, few, self.now(), &mut cost, rng);
+                least.slot(rng)
+            }
+            Some(many) => least_of_many(many, self.now(), &mut cost, rng),
+            None => None,
+        };
+        match slot {
+            Some(slot) => Ok(self.select(slot)),
+            None => self.copied().least_among(self.candidates(), few, rng, cost),
         }
-        search.end(self)
     }
 
     /// The part of [`least`](Self::least) for when not only candidates decide who is eligible, or when `few` are believed to be.
     #[inline(never)]
-    fn least_among(
+    fn least_among<'c>(
         &self,
+        candidates: &'c [C],
         few: Option<&Eligibility>,
         rng: &Rng,
-        cost: impl FnMut(&'a C) -> f64,
+        cost: impl FnMut(&'c C) -> f64,
     ) -> Result<Selection, PickError> {
-        let mut search = Search::new(rng, cost);
-        for slot in few.into_iter().flat_map(Eligibility::slots) {
-            search.look(self, slot);
+        let (mut least, mut counts) = (Least::default(), ExclusionCounts::default());
+        let (mut block, mut cost) = (0, cost);
+        let mut look = |least: &mut Least, slot: usize| {
+            if slot / BLOCK != block {
+                least.close(block, rng);
+                block = slot / BLOCK;
+            }
+            let exclusions = self.exclusions_at(slot);
+            match candidates.get(self.position(slot)).filter(|_| exclusions.is_empty()) {
+                Some(candidate) => least.offer(slot % BLOCK, cost(candidate)),
+                None => counts.add(exclusions),
+            }
+        };
+        few.into_iter().flat_map(Eligibility::slots).for_each(|slot| look(&mut least, slot));
+        if least.ties | least.drawn == 0 {
+            let others = (0..self.len()).filter(|slot| few.is_none_or(|few| !few.contains(*slot)));
+            others.for_each(|slot| look(&mut least, slot));
         }
-        if search.ties == 0 {
-            for slot in (0..self.len()).filter(|slot| few.is_none_or(|few| !few.contains(*slot))) {
-                search.look(self, slot);
+        least.close(block, rng);
+        match least.slot(rng) {
+            Some(slot) => Ok(self.select(slot)),
+            None => Err(self.refusal(counts)),
+        }
+    }
+}
+
+/// Kept apart from its callers, so that all that is needed for few stays in registers.
+#[inline(never)]
+fn least_of_many<'c, C: Candidate>(
+    candidates: &'c [C],
+    now: &Now,
+    cost: &mut impl FnMut(&'c C) -> f64,
+    rng: &Rng,
+) -> Option<usize> {
+    let mut least = Least::default();
+    for (block, members) in candidates.chunks(BLOCK).enumerate() {
+        least.offer_all(block, members, now, cost, rng);
+    }
+    least.slot(rng)
+}
+
+/// How many slots are looked at before those that tie are counted: as many as a word has bits.
+const BLOCK: usize = 64;
+
+/// The least cost so far, and who has it.
+///
+/// Of several that tie, each is to be taken with the same chance. A draw for each of them would be a branch in the midst of a
+/// scan that no predictor foresees, so the ties of one block are kept as bits. A block takes the place of those before it with the
+/// chance that its ties have among all, and in the end one draw decides within the block.
+struct Least {
+    cost: f64,
+    /// Those of the block that is being looked at.
+    ties: u64,
+    /// The block that was drawn of those before it.
+    block: usize,
+    /// Who has the least cost in it. Nobody while all before the open block cost more.
+    drawn: u64,
+    /// How many had the least cost when the last of several blocks was drawn; zero while there was one.
+    count: usize,
+}
+
+impl Default for Least {
+    #[inline]
+    fn default() -> Self {
+        Self { cost: f64::INFINITY, ties: 0, block: 0, drawn: 0, count: 0 }
+    }
+}
+
+impl Least {
+    /// Takes in those of a block that are eligible.
+    #[expect(clippy::inline_always, reason = "a loop of which all is to stay in registers")]
+    #[inline(always)]
+    fn offer_all<'c, C: Candidate>(
+        &mut self,
+        block: usize,
+        members: &'c [C],
+        now: &Now,
+        cost: &mut impl FnMut(&'c C) -> f64,
+        rng: &Rng,
+    ) {
+        for (at, candidate) in members.iter().enumerate() {
+            if candidate.exclusions(now).is_empty() {
+                self.offer(at, cost(candidate));
             }
         }
-        search.end(self)
-    }
-}
-
-/// How many of those that tie are kept until the end, when one draw decides among them.
-const KEPT: usize = 8;
-
-/// Looks for the least cost.
-struct Search<'r, F> {
-    rng: &'r Rng,
-    cost: F,
-    least: f64,
-    /// The first few that have the least cost.
-    tied: [usize; KEPT],
-    /// One that came after these and takes their place.
-    late: Option<usize>,
-    /// How many have the least cost; zero while nobody was found.
-    ties: usize,
-    /// The number of the tie that takes the place of the one before; zero while it is not drawn.
-    next: usize,
-    counts: ExclusionCounts,
-}
-
-impl<'r, F> Search<'r, F> {
-    #[inline]
-    fn new(rng: &'r Rng, cost: F) -> Self {
-        let (least, tied, counts) = (f64::INFINITY, [0; KEPT], ExclusionCounts::default());
-        Self { rng, cost, least, tied, late: None, ties: 0, next: 0, counts }
+        self.close(block, rng);
     }
 
-    #[inline]
-    fn end<C: Candidate>(self, view: &View<'_, C>) -> Result<Selection, PickError> {
-        if self.ties == 0 { Err(view.refusal(self.counts)) } else { Ok(view.select(self.slot())) }
-    }
-
-    #[inline]
-    fn look<'a, C: Candidate>(&mut self, view: &View<'a, C>, slot: usize)
-    where
-        F: FnMut(&'a C) -> f64,
-    {
-        let exclusions = view.exclusions_at(slot);
-        match view.candidate(slot) {
-            Some(candidate) => self.compare(slot, candidate, exclusions),
-            None => self.counts.add(exclusions),
-        }
-    }
-
+    /// Takes one in unless it costs more. `at` is its place in the block.
     #[expect(clippy::inline_always, reason = "all that is done for most candidates, in a few instructions")]
     #[inline(always)]
-    fn compare<C>(&mut self, slot: usize, candidate: C, exclusions: Exclusions)
-    where
-        F: FnMut(C) -> f64,
-    {
-        if !exclusions.is_empty() {
-            return self.counts.add(exclusions);
-        }
-        let cost = (self.cost)(candidate);
-        // What is not a number is not greater, either.
-        if cost.partial_cmp(&self.least) != Some(Ordering::Greater) {
-            self.take(slot, sane(cost));
+    fn offer(&mut self, at: usize, cost: f64) {
+        if cost > self.cost {
+            // Most do.
+        } else if cost < self.cost {
+            (self.cost, self.ties, self.drawn) = (cost, 1 << at, 0);
+        } else if sane(cost) == self.cost {
+            self.ties |= 1 << at;
         }
     }
 
-    /// Takes a candidate unless it costs more than the least so far.
-    ///
-    /// Of several that tie, each is to be taken with the same chance. The first few are kept, as a draw in the midst of a
-    /// scan is a branch that no predictor foresees. After them, the `n`-th takes the place of those before with the chance
-    /// `1 / n`. After the `n`-th did, none up to the `m`-th does with the chance `n / m`, so one draw tells which one is the
-    /// next, and most ties take none (J. S. Vitter, "Random sampling with a reservoir", 1985).
+    /// Ends a block.
     #[inline]
-    fn take(&mut self, slot: usize, cost: f64) {
-        if cost < self.least || self.ties == 0 {
-            (self.least, self.tied[0], self.ties) = (cost, slot, 1);
-            (self.late, self.next) = (None, 0);
-        } else if cost > self.least {
-            // Not a number, which counts as infinite.
-        } else if let Some(place) = self.tied.get_mut(self.ties) {
-            *place = slot;
-            self.ties += 1;
-        } else {
-            self.take_late(slot);
+    fn close(&mut self, block: usize, rng: &Rng) {
+        if self.ties == 0 {
+            return;
         }
+        let is_drawn;
+        (self.count, is_drawn) = match (self.drawn, self.count) {
+            (0, _) => (0, true),
+            (drawn, 0) => drawn_of(drawn.count_ones() as usize, self.ties, rng),
+            (_, count) => drawn_of(count, self.ties, rng),
+        };
+        if is_drawn {
+            (self.block, self.drawn) = (block, self.ties);
+        }
+        self.ties = 0;
     }
 
-    fn take_late(&mut self, slot: usize) {
-        self.ties += 1;
-        if self.next == 0 {
-            self.next = self.draw_next(KEPT);
+    /// Returns the one that was taken, if anybody was offered. All blocks have ended.
+    #[inline]
+    fn slot(&self, rng: &Rng) -> Option<usize> {
+        let ties = self.drawn;
+        if ties == 0 {
+            return None;
         }
-        if self.ties == self.next {
-            (self.late, self.next) = (Some(slot), self.draw_next(self.ties));
-        }
+        let one = if ties & (ties - 1) == 0 { ties } else { one_of(ties, rng) };
+        Some(self.block * BLOCK + one.trailing_zeros() as usize)
     }
+}
 
-    /// Returns the one that was taken, if anybody was found.
-    fn slot(&self) -> usize {
-        match (self.late, self.ties) {
-            (Some(late), _) => late,
-            (None, 0 | 1) => self.tied[0],
-            (None, ties) => self.tied[self.rng.below(ties.min(KEPT))],
-        }
-    }
+/// Draws whether `ties` take the place of so many before them, and returns how many all of them are.
+#[cold]
+fn drawn_of(before: usize, ties: u64, rng: &Rng) -> (usize, bool) {
+    let here = ties.count_ones() as usize;
+    (before + here, rng.below(before + here) < here)
+}
 
-    /// Draws the number of the tie that takes the place of the `taken`-th.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates: no tie has that number"
-    )]
-    #[cold]
-    fn draw_next(&self, taken: usize) -> usize {
-        ((taken as f64 / (1.0 - self.rng.unit())) as usize).saturating_add(1)
-    }
+/// Returns bits of which the lowest one is drawn.
+#[cold]
+fn one_of(bits: u64, rng: &Rng) -> u64 {
+    (0..rng.below(bits.count_ones() as usize)).fold(bits, |bits, _| bits & (bits - 1))
 }
 
 /// Makes a cost comparable.
 #[inline]
 pub(super) fn sane(cost: f64) -> f64 {
     if cost.is_nan() { f64::INFINITY } else { cost }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{KEPT, Search};
-    use crate::core::{ExclusionCounts, Rng};
-
-    #[test]
-    fn a_tie_that_never_comes_has_a_number_too() {
-        let (rng, counts) = (Rng::seeded(1), ExclusionCounts::default());
-        let cost = |(): ()| 0.0;
-        let search =
-            Search { rng: &rng, cost, least: 0.0, tied: [0; KEPT], late: None, ties: 0, next: 0, counts };
-        assert_eq!(search.draw_next(usize::MAX), usize::MAX);
-    }
 }

@@ -25,6 +25,8 @@ use crate::core::{
 pub struct View<'a, C> {
     candidates: &'a [C],
     scope: Option<&'a [u32]>,
+    /// Of the scope, or of the candidates.
+    len: usize,
     attempted: Option<&'a Attempted>,
     prepared: Option<&'a Prepared>,
     /// For as many slots as the view has, and never in panic, where it is of no use.
@@ -54,6 +56,7 @@ impl<'a, C> View<'a, C> {
         Self {
             candidates,
             scope: None,
+            len: candidates.len(),
             attempted: None,
             prepared: None,
             eligibility: None,
@@ -72,7 +75,7 @@ impl<'a, C> View<'a, C> {
     /// position stands there twice and identities matter.
     #[must_use]
     pub fn within(self, positions: &'a [u32]) -> Self {
-        Self { scope: Some(positions), prepared: None, eligibility: None, ..self }
+        Self { scope: Some(positions), len: positions.len(), prepared: None, eligibility: None, ..self }
     }
 
     /// Avoids what the request has tried already.
@@ -129,8 +132,8 @@ impl<'a, C> View<'a, C> {
     /// Returns the number of slots: of candidates in the scope.
     #[must_use]
     #[inline]
-    pub fn len(&self) -> usize {
-        self.scope.map_or(self.candidates.len(), <[u32]>::len)
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Tells whether there is nobody to choose from.
@@ -217,6 +220,7 @@ impl<'a, C> View<'a, C> {
         View {
             candidates: self.candidates,
             scope: Some(&scope.positions),
+            len: scope.positions.len(),
             attempted: self.attempted,
             prepared: Some(&scope.prepared),
             eligibility: if self.panic || panic { None } else { Some(&scope.eligibility) },
@@ -252,6 +256,17 @@ impl<'a, C> View<'a, C> {
             plain: false,
             ..*self
         }
+    }
+
+    /// Copies the view for what is rarely called, so that on the common path nothing but registers needs to hold it: a view of
+    /// which a reference goes elsewhere is written to memory first, all of it.
+    #[inline(always)]
+    pub(crate) fn copied(&self) -> View<'_, C> {
+        let time = match &self.time {
+            Time::Own(now) => Time::Own(now.clone()),
+            Time::Shared(now) => Time::Shared(now),
+        };
+        View { time, ..*self }
     }
 
     /// Tells which of several cursors of a policy serves this view, below [`LANES`]: an inner policy sees the parts of a

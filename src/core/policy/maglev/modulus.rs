@@ -1,33 +1,33 @@
 //! Remainders by a divisor that is known beforehand.
 
+use std::hint::select_unpredictable;
+
+use crate::core::rng::upper;
+
 /// Takes remainders without a division, which would be the slowest step of a pick.
 ///
-/// Source: D. Lemire, O. Kaser and N. Kurz, "Faster remainder by direct computation", Software: Practice and Experience
-/// 49(6), 2019: with 128 bits of the reciprocal, the remainder is exact for all 64-bit numbers.
+/// Source: P. Barrett, "Implementing the Rivest Shamir and Adleman public key encryption algorithm on a standard digital signal
+/// processor", CRYPTO '86. The quotient by the rounded reciprocal is the exact one or one less, so what is left is the remainder,
+/// or that and the divisor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Modulus {
     divisor: u64,
-    /// `2^128 / divisor`, rounded up; zero stands for `2^128`.
-    reciprocal: u128,
+    /// `(2^64 - 1) / divisor`, rounded down: less than `2^64 / divisor` by one at most.
+    reciprocal: u64,
 }
 
 impl Modulus {
     /// Makes the modulus of a divisor that is not zero.
     pub(super) const fn new(divisor: u64) -> Self {
-        Self { divisor, reciprocal: (u128::MAX / divisor as u128).wrapping_add(1) }
+        Self { divisor, reciprocal: u64::MAX / divisor }
     }
 
     /// Returns `number mod divisor`.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the halves of a number, and what is below the divisor"
-    )]
     #[inline]
-    pub(super) const fn of(self, number: u64) -> u64 {
-        let fraction = self.reciprocal.wrapping_mul(number as u128);
-        let low = ((fraction as u64 as u128) * (self.divisor as u128)) >> 64;
-        let high = (fraction >> 64) * (self.divisor as u128);
-        ((low + high) >> 64) as u64
+    pub(super) fn of(self, number: u64) -> u64 {
+        let quotient = upper(number, self.reciprocal);
+        let left = number.wrapping_sub(quotient.wrapping_mul(self.divisor));
+        select_unpredictable(left < self.divisor, left, left.wrapping_sub(self.divisor))
     }
 }
 

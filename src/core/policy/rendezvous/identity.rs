@@ -11,6 +11,11 @@ const SEED: u64 = 0x1DE7_717E;
 /// Gives the hash of the identity at a slot.
 pub(super) trait Identify {
     fn identity(&self, slot: usize) -> u64;
+
+    /// Returns the hashes of all slots, if they stand in a row.
+    fn in_a_row(&self) -> Option<&[u64]> {
+        None
+    }
 }
 
 /// Gives the weight at a slot, too.
@@ -31,6 +36,11 @@ impl<M: Identify + ?Sized> Identify for &M {
     #[inline]
     fn identity(&self, slot: usize) -> u64 {
         (**self).identity(slot)
+    }
+
+    #[inline]
+    fn in_a_row(&self) -> Option<&[u64]> {
+        (**self).in_a_row()
     }
 }
 
@@ -63,6 +73,11 @@ impl<M: Identify> Identify for Alike<'_, M> {
     #[inline]
     fn identity(&self, slot: usize) -> u64 {
         self.0.identity(slot)
+    }
+
+    #[inline]
+    fn in_a_row(&self) -> Option<&[u64]> {
+        self.0.in_a_row()
     }
 }
 
@@ -120,12 +135,22 @@ impl Identify for Identities {
     fn identity(&self, slot: usize) -> u64 {
         self.0[slot]
     }
+
+    #[inline]
+    fn in_a_row(&self) -> Option<&[u64]> {
+        Some(&self.0)
+    }
 }
 
 impl Identify for Members {
     #[inline]
     fn identity(&self, slot: usize) -> u64 {
         self.identities.identity(slot)
+    }
+
+    #[inline]
+    fn in_a_row(&self) -> Option<&[u64]> {
+        self.identities.in_a_row()
     }
 }
 

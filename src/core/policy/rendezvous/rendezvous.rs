@@ -31,7 +31,7 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 /// B     = 0x9E3779B97F4A7C15
 /// x     = hash(key) * A
 /// y     = (x ^ x >> 32) * B
-/// score = rotate_left(((y ^ y >> 32) ^ hash(id)) * A, 32) * B
+/// score = ((y ^ y >> 32) ^ hash(id)) * B
 /// ```
 ///
 /// Identities are hashed by [`StableBuildHasher`] with the seed `0x1DE7717E`, and keys with the default one.

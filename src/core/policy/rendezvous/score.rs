@@ -14,12 +14,12 @@ pub(crate) const fn spread(key: u64) -> u64 {
 
 /// Mixes a [`spread`] key with the hash of an identity.
 ///
-/// For a given key it maps different identities to different scores: each step can be undone. A rotation is all that it
-/// takes between the multiplications when both hashes are spread already.
+/// For a given key it maps different identities to different scores: each step can be undone. One multiplication is all that
+/// it takes when both hashes are spread already: the difference of two scores is a sum of multiples of the factor by powers of
+/// two, one for each bit in which the identities differ, each added or subtracted as the key has it.
 #[inline]
 pub(crate) const fn score(key: u64, identity: u64) -> u64 {
-    let mixed = (key ^ identity).wrapping_mul(FIRST);
-    mixed.rotate_left(32).wrapping_mul(SECOND)
+    (key ^ identity).wrapping_mul(SECOND)
 }
 
 /// Returns the score as an odd multiple of 2^-53, which is neither zero nor one.

@@ -1,6 +1,7 @@
 //! Who comes first in an order.
 
 use super::order::Order;
+use super::scan::Slots;
 use crate::core::view::{Memo, SAMPLES};
 use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
 
@@ -10,8 +11,8 @@ use crate::core::{Candidate, ExclusionCounts, PickError, Selection, View};
 #[inline]
 pub(super) fn first<C: Candidate>(view: &View<'_, C>, order: &impl Order) -> Result<usize, PickError> {
     let first = match view.few() {
-        Some(few) => order.first(few, |_| true),
-        None => order.first(0..view.len(), |slot| view.is_promising(slot)),
+        Some(few) => order.first(Slots::Those(few), |_| true),
+        None => order.first(Slots::all(view.len()), |slot| view.is_promising(slot)),
     };
     let Some(slot) = first else { return exact(view, order, &Memo::new()) };
     let exclusions = view.exclusions_at(slot);
@@ -51,13 +52,13 @@ fn beyond<C: Candidate>(
 fn first_by_part<C: Candidate>(view: &View<'_, C>, order: &impl Order, first: usize, memo: &Memo) -> usize {
     let promising = (0..view.len()).filter(|slot| *slot == first || view.is_promising(*slot));
     let part = |slot| view.sample(slot, memo).is_empty().then(|| view.part_at(slot));
-    order.by_part().first_by_part(promising, part).unwrap_or(first)
+    order.by_part().first_by_part(Slots::Those(promising), part).unwrap_or(first)
 }
 
 /// Asks everybody whose rank is higher than that of the first eligible one so far, which is right whatever the hints say.
 fn exact<C: Candidate>(view: &View<'_, C>, order: &impl Order, memo: &Memo) -> Result<usize, PickError> {
     let mut counts = ExclusionCounts::default();
-    let found = order.by_part().first_by_part(0..view.len(), |slot| {
+    let found = order.by_part().first_by_part(Slots::all(view.len()), |slot| {
         let exclusions = view.sample(slot, memo);
         if !exclusions.is_empty() {
             counts.add(exclusions);

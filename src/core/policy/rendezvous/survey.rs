@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 
+use super::by_weight::ByWeight;
 use super::identity::{Identify, Weigh};
-use super::order::{ByWeight, Order};
+use super::order::Order;
+use super::scan::Slots;
 use crate::core::view::part;
 use crate::core::{AdditiveLoad, Candidate, ExclusionCounts, Exclusions, PickError, View};
 
@@ -41,6 +43,8 @@ impl Sample {
 /// Samples of the candidates that were looked at, and their sums.
 pub(super) struct Survey<'a> {
     samples: &'a [Sample],
+    /// The hashes of the identities, if each slot has a sample at its own place.
+    row: Option<&'a [u64]>,
     pub(super) total: u64,
     /// The sum of the weights.
     weights: u64,
@@ -55,7 +59,7 @@ impl<'a> Survey<'a> {
     /// Looks at everybody who is believed to be eligible, and at all others if nobody is. Overwrites `samples`.
     pub(super) fn new<C: Candidate<Load: AdditiveLoad>>(
         view: &View<'_, C>,
-        members: &impl Weigh,
+        members: &'a impl Weigh,
         samples: &'a mut Vec<Sample>,
     ) -> Result<Self, PickError> {
         samples.clear();
@@ -64,14 +68,17 @@ impl<'a> Survey<'a> {
             Some(hint) => samples.extend(hint.slots().map(|slot| Sample::of(view, slot, members))),
             None => samples.extend((0..view.len()).map(|slot| Sample::of(view, slot, members))),
         }
+        // Others come after those that are believed to be eligible.
+        let is_in_order = samples.is_empty() || samples.len() == view.len();
         if samples.iter().all(|sample| sample.weight == 0) {
             look_at_others(view, members, samples);
         }
-        Self::add_up(samples).ok_or_else(|| refusal(view, samples))
+        let row = members.in_a_row().filter(|row| is_in_order && row.len() == samples.len());
+        Self::add_up(samples, row).ok_or_else(|| refusal(view, samples))
     }
 
     /// Returns nothing when everybody is excluded.
-    fn add_up(samples: &'a [Sample]) -> Option<Self> {
+    fn add_up(samples: &'a [Sample], row: Option<&'a [u64]>) -> Option<Self> {
         let (mut total, mut weights, mut lightest, mut heaviest) = (0u64, 0u64, u32::MAX, 0);
         let mut all_whole = true;
         for sample in samples {
@@ -83,7 +90,7 @@ impl<'a> Survey<'a> {
             lightest = lightest.min(sample.weight.wrapping_sub(1));
         }
         let lightest = lightest.saturating_add(1);
-        let mut survey = Some(Self { samples, total, weights, lightest, heaviest, shares: None })
+        let mut survey = Some(Self { samples, row, total, weights, lightest, heaviest, shares: None })
             .filter(|survey| survey.heaviest > 0)?;
         if !all_whole {
             let shares = samples.iter().map(|sample| u64::from(survey.scaled(sample)));
@@ -120,7 +127,8 @@ impl<'a> Survey<'a> {
     /// Returns the first of those that `admits` lets in, in the order of `key`.
     pub(super) fn first(&self, key: u64, admits: impl Fn(&Sample) -> bool) -> Option<Sample> {
         let order = ByWeight { key, members: self };
-        let (places, admits) = (0..self.samples.len(), |at: usize| admits(&self.samples[at]));
+        let places = Slots::all(self.samples.len());
+        let admits = |at: usize| admits(&self.samples[at]);
         let first = match self.shares {
             None => order.first(places, admits),
             Some(_) => order.first_by_part(places, |at| admits(at).then(|| part(self.samples[at].ramp))),
@@ -160,6 +168,11 @@ impl Identify for Survey<'_> {
     #[inline]
     fn identity(&self, at: usize) -> u64 {
         self.samples[at].identity
+    }
+
+    #[inline]
+    fn in_a_row(&self) -> Option<&[u64]> {
+        self.row
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, Hash};
 
+use super::by_weight::ByWeight;
 use super::identity::Members;
-use super::order::ByWeight;
 use super::score::spread;
 use super::search::{first, replicas};
 use crate::core::policy::Replicas;
