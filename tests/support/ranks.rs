@@ -11,8 +11,7 @@ pub(crate) fn score(key: impl Hash, id: impl Hash) -> u64 {
     let [one, other] = [0xBF58_476D_1CE4_E5B9_u64, 0x9E37_79B9_7F4A_7C15];
     let x = key.wrapping_mul(one);
     let x = (x ^ (x >> 32)).wrapping_mul(other);
-    let x = ((x ^ (x >> 32)) ^ id).wrapping_mul(one);
-    x.rotate_left(32).wrapping_mul(other)
+    ((x ^ (x >> 32)) ^ id).wrapping_mul(other)
 }
 
 /// The value of a score for a weight, as it is published.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::core::Rng;
 use crate::core::policy::rendezvous::ln::ln;
-use crate::core::policy::rendezvous::score::{score, spread, unit};
+use crate::core::policy::rendezvous::score::{mixed, spread, unit};
 
 /// Draws the lots of one pick by chance. Who is met twice has the same lot both times, so a pick may search in several ways
 /// and never contradicts itself.
@@ -30,7 +30,7 @@ impl<'r> Lots<'r> {
 
 /// Returns the lot for a key of the turn with this mark, between zero and one: the same in every process and at any time.
 pub(crate) fn lot(key: u64, mark: u64) -> f64 {
-    unit(score(spread(key), spread(mark)))
+    unit(mixed(spread(key), spread(mark)))
 }
 
 /// Orders those who passed their turns on for when nobody takes one; the least is first, with a chance by its part, as of

@@ -7,7 +7,7 @@ use super::error::at_least_one;
 use super::ring::{Place, Ring};
 use super::{Contender, Subset, SubsetError};
 use crate::core::StableBuildHasher;
-use crate::core::policy::rendezvous::score::{score, spread};
+use crate::core::policy::rendezvous::score::{mixed, spread};
 
 /// Spreads the connections of numbered clients evenly over the members.
 ///
@@ -118,7 +118,7 @@ impl LotSubset {
         let places = contenders
             .iter()
             .enumerate()
-            .map(|(position, contender)| Place { at: score(key, contender.identity()), position });
+            .map(|(position, contender)| Place { at: mixed(key, contender.identity()), position });
         Ring::new(places.collect())
     }
 
