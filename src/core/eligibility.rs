@@ -146,6 +146,12 @@ impl Eligibility {
         Slots { words: self.words.iter(), rest: 0, base: 0, next: 0 }
     }
 
+    /// Returns the bits of the slots from 64 times `index` on.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Ordering::Relaxed)
+    }
+
     fn bring_in(&self, slot: usize) {
         // Acquire and release hand the permutation from one worker to the next, and make the bit that was set before
         // this line visible to the worker that sees the raised counter.
