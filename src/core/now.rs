@@ -44,7 +44,9 @@ impl Now {
     #[must_use]
     #[inline]
     pub fn instant(&self) -> Instant {
-        self.instant.get().unwrap_or_else(|| self.read())
+        let instant = self.instant.get().unwrap_or_else(clock);
+        self.instant.set(Some(instant));
+        instant
     }
 
     /// Returns how long ago `earlier` was, zero when it lies ahead.
@@ -88,14 +90,12 @@ impl Now {
         self.nanos.set(Some(nanos));
         nanos
     }
+}
 
-    #[cold]
-    #[expect(clippy::disallowed_methods, reason = "the one place of the core that owns a clock")]
-    fn read(&self) -> Instant {
-        let instant = Instant::now();
-        self.instant.set(Some(instant));
-        instant
-    }
+#[cold]
+#[expect(clippy::disallowed_methods, reason = "the one place of the core that owns a clock")]
+fn clock() -> Instant {
+    Instant::now()
 }
 
 impl From<Instant> for Now {

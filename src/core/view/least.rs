@@ -1,5 +1,7 @@
 //! The least cost of all.
 
+use std::hint::select_unpredictable;
+
 use super::View;
 use crate::core::{Candidate, Eligibility, ExclusionCounts, Now, PickError, Rng, Selection};
 
@@ -19,18 +21,19 @@ impl<'a, C: Candidate> View<'a, C> {
     pub fn least(&self, rng: &Rng, mut cost: impl FnMut(&'a C) -> f64) -> Result<Selection, PickError> {
         // Going from bit to bit pays only where most are unset.
         let few = self.hint().filter(|hint| hint.count() < self.len() / 4);
-        let slot = match self.plain().filter(|_| few.is_none()) {
-            Some(few) if few.len() <= BLOCK => {
-                let mut least = Least::default();
-                least.offer_all(0, few, self.now(), &mut cost, rng);
-                least.slot(rng)
-            }
-            Some(many) => least_of_many(many, self.now(), &mut cost, rng),
-            None => None,
+        let (None, Some(candidates)) = (few, self.plain()) else {
+            return self.copied().least_among(self.candidates(), few, rng, cost);
+        };
+        let (mut least, mut counts) = (Least::default(), ExclusionCounts::default());
+        let slot = if candidates.len() <= BLOCK {
+            least.offer_block(0, candidates, self.now(), &mut cost, rng, &mut counts);
+            least.slot(rng)
+        } else {
+            least_of_many(candidates, self.now(), &mut cost, rng, &mut counts)
         };
         match slot {
             Some(slot) => Ok(self.select(slot)),
-            None => self.copied().least_among(self.candidates(), few, rng, cost),
+            None => Err(self.refusal(counts)),
         }
     }
 
@@ -41,27 +44,30 @@ impl<'a, C: Candidate> View<'a, C> {
         candidates: &'c [C],
         few: Option<&Eligibility>,
         rng: &Rng,
-        cost: impl FnMut(&'c C) -> f64,
+        mut cost: impl FnMut(&'c C) -> f64,
     ) -> Result<Selection, PickError> {
         let (mut least, mut counts) = (Least::default(), ExclusionCounts::default());
-        let (mut block, mut cost) = (0, cost);
-        let mut look = |least: &mut Least, slot: usize| {
-            if slot / BLOCK != block {
-                least.close(block, rng);
-                block = slot / BLOCK;
+        let blocks = self.len().div_ceil(BLOCK);
+        let mut look = |least: &mut Least, block: usize, slots: u64| {
+            let mut rest = slots & (u64::MAX >> (BLOCK - (self.len() - block * BLOCK).min(BLOCK)));
+            while rest != 0 {
+                let at = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let slot = block * BLOCK + at;
+                let exclusions = self.exclusions_at(slot);
+                match candidates.get(self.position(slot)).filter(|_| exclusions.is_empty()) {
+                    Some(candidate) => least.offer(at, cost(candidate)),
+                    None => counts.add(exclusions),
+                }
             }
-            let exclusions = self.exclusions_at(slot);
-            match candidates.get(self.position(slot)).filter(|_| exclusions.is_empty()) {
-                Some(candidate) => least.offer(slot % BLOCK, cost(candidate)),
-                None => counts.add(exclusions),
-            }
+            least.close(block, rng);
         };
-        few.into_iter().flat_map(Eligibility::slots).for_each(|slot| look(&mut least, slot));
-        if least.ties | least.drawn == 0 {
-            let others = (0..self.len()).filter(|slot| few.is_none_or(|few| !few.contains(*slot)));
-            others.for_each(|slot| look(&mut least, slot));
+        (0..blocks).for_each(|block| look(&mut least, block, few.map_or(u64::MAX, |few| few.word(block))));
+        if least.drawn == 0
+            && let Some(few) = few
+        {
+            (0..blocks).for_each(|block| look(&mut least, block, !few.word(block)));
         }
-        least.close(block, rng);
         match least.slot(rng) {
             Some(slot) => Ok(self.select(slot)),
             None => Err(self.refusal(counts)),
@@ -76,10 +82,11 @@ fn least_of_many<'c, C: Candidate>(
     now: &Now,
     cost: &mut impl FnMut(&'c C) -> f64,
     rng: &Rng,
+    counts: &mut ExclusionCounts,
 ) -> Option<usize> {
     let mut least = Least::default();
     for (block, members) in candidates.chunks(BLOCK).enumerate() {
-        least.offer_all(block, members, now, cost, rng);
+        least.offer_block(block, members, now, cost, rng, counts);
     }
     least.slot(rng)
 }
@@ -112,20 +119,24 @@ impl Default for Least {
 }
 
 impl Least {
-    /// Takes in those of a block that are eligible.
+    /// Takes in those of a block that are eligible, and counts the others.
     #[expect(clippy::inline_always, reason = "a loop of which all is to stay in registers")]
     #[inline(always)]
-    fn offer_all<'c, C: Candidate>(
+    fn offer_block<'c, C: Candidate>(
         &mut self,
         block: usize,
         members: &'c [C],
         now: &Now,
         cost: &mut impl FnMut(&'c C) -> f64,
         rng: &Rng,
+        counts: &mut ExclusionCounts,
     ) {
         for (at, candidate) in members.iter().enumerate() {
-            if candidate.exclusions(now).is_empty() {
+            let exclusions = candidate.exclusions(now);
+            if exclusions.is_empty() {
                 self.offer(at, cost(candidate));
+            } else {
+                counts.add(exclusions);
             }
         }
         self.close(block, rng);
@@ -136,12 +147,16 @@ impl Least {
     #[inline(always)]
     fn offer(&mut self, at: usize, cost: f64) {
         if cost > self.cost {
-            // Most do.
-        } else if cost < self.cost {
-            (self.cost, self.ties, self.drawn) = (cost, 1 << at, 0);
-        } else if sane(cost) == self.cost {
-            self.ties |= 1 << at;
+            return;
         }
+        let cost = sane(cost);
+        if cost > self.cost {
+            return;
+        }
+        let is_less = cost < self.cost;
+        self.ties = select_unpredictable(is_less, 0, self.ties) | 1 << at;
+        self.drawn = select_unpredictable(is_less, 0, self.drawn);
+        self.cost = cost;
     }
 
     /// Ends a block.
@@ -169,7 +184,7 @@ impl Least {
         if ties == 0 {
             return None;
         }
-        let one = if ties & (ties - 1) == 0 { ties } else { one_of(ties, rng) };
+        let one = if ties.is_power_of_two() { ties } else { one_of(ties, rng) };
         Some(self.block * BLOCK + one.trailing_zeros() as usize)
     }
 }

@@ -223,6 +223,7 @@ impl<'a, C: Candidate> View<'a, C> {
         self.draw_by_part(rng, memo, None, || self.draw_slot(rng), |_, _| 1)
     }
 
+    #[inline]
     pub(crate) fn refusal(&self, counts: ExclusionCounts) -> PickError {
         if self.is_empty() { PickError::Empty } else { PickError::NoEligible(counts) }
     }

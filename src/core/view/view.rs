@@ -259,11 +259,12 @@ impl<'a, C> View<'a, C> {
     }
 
     /// Copies the view for what is rarely called, so that on the common path nothing but registers needs to hold it: a view of
-    /// which a reference goes elsewhere is written to memory first, all of it.
+    /// which a reference goes elsewhere is written to memory first, all of it. A time that was not read yet is read.
+    #[expect(clippy::inline_always, reason = "a call would be such a reference")]
     #[inline(always)]
     pub(crate) fn copied(&self) -> View<'_, C> {
         let time = match &self.time {
-            Time::Own(now) => Time::Own(now.clone()),
+            Time::Own(now) => Time::Own(Now::at(now.instant())),
             Time::Shared(now) => Time::Shared(now),
         };
         View { time, ..*self }
