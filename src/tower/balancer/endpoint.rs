@@ -42,12 +42,12 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     position: AtomicU32,
     /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
     home: Arc<dyn Dispatch<S, R, L>>,
-    statistics: Statistics,
     signals: Signals,
     service: S,
     /// Also the name in `standing`; here it is where requests read it.
     name: Arc<str>,
     standing: Arc<Standing>,
+    statistics: Statistics,
     since: Mutex<(Exclusions, Instant)>,
 }
 

@@ -7,7 +7,7 @@ use crate::core::histogram::Histogram;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Counts attempts by how they went, and how long they took.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Statistics {
     pub(super) picks: AtomicU64,
     /// How long answers took, good and bad ones.
