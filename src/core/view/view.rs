@@ -33,14 +33,27 @@ pub struct View<'a, C> {
     eligibility: Option<&'a Eligibility>,
     known: Option<&'a [Exclusions]>,
     time: Time<'a>,
-    lane: usize,
+    lane: Lane,
     panic: bool,
     /// Whether candidates alone decide who is eligible: nobody was tried, nothing is known, no verdict is overridden.
     plain: bool,
 }
 
-/// How many parts of a membership a policy tells apart. Five has an inverse modulo sixteen, so few of them coincide.
+/// How many parts of a membership a policy tells apart.
 pub(crate) const LANES: usize = 16;
+
+/// A part of a membership, below [`LANES`]. Takes a byte, as views are moved about.
+#[derive(Clone, Copy)]
+struct Lane(u8);
+
+impl Lane {
+    /// Returns the lane of a part of this part. Five has an inverse modulo sixteen, so few of them coincide.
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of lanes")]
+    #[inline]
+    const fn of(self, part: usize) -> Self {
+        Self(((self.0 as usize * 5 + 1 + part) % LANES) as u8)
+    }
+}
 
 /// A time of its own, or the one that the dispatcher shares with all parts of one attempt.
 enum Time<'a> {
@@ -62,7 +75,7 @@ impl<'a, C> View<'a, C> {
             eligibility: None,
             known: None,
             time: Time::Own(Now::lazy()),
-            lane: 0,
+            lane: Lane(0),
             panic: false,
             plain: true,
         }
@@ -226,7 +239,7 @@ impl<'a, C> View<'a, C> {
             eligibility: if self.panic || panic { None } else { Some(&scope.eligibility) },
             known: self.known,
             time: Time::Shared(self.now()),
-            lane: (self.lane * 5 + 1 + lane) % LANES,
+            lane: self.lane.of(lane),
             panic: self.panic || panic,
             plain: self.plain && !panic,
         }
@@ -240,8 +253,7 @@ impl<'a, C> View<'a, C> {
     /// Looks at the same members for an inner policy, which prepared a table of its own.
     #[inline]
     pub(crate) fn for_inner<'b>(&'b self, prepared: &'b Prepared, lane: usize) -> View<'b, C> {
-        let lane = (self.lane * 5 + 1 + lane) % LANES;
-        View { prepared: Some(prepared), time: Time::Shared(self.now()), lane, ..*self }
+        View { prepared: Some(prepared), time: Time::Shared(self.now()), lane: self.lane.of(lane), ..*self }
     }
 
     /// Looks at the same slots as if nothing excluded anybody. `nothing` is as long as there are candidates.
@@ -274,7 +286,7 @@ impl<'a, C> View<'a, C> {
     /// membership in turns, and what it remembers of one part says nothing of another.
     #[inline]
     pub(crate) const fn lane(&self) -> usize {
-        self.lane
+        self.lane.0 as usize
     }
 }
 
