@@ -38,7 +38,7 @@ use crate::core::{Candidate, PickError, Policy, Prepare, Prepared, Selection, St
 ///
 /// # Complexity
 ///
-/// One scan, at about a nanosecond for each member on a prepared view. Members that the hints exclude are not looked at, and
+/// One scan, at less than a nanosecond for each member on a prepared view. Members that the hints exclude are not looked at, and
 /// members are asked if they are eligible in the order of their scores, mostly only the first one; a second scan when that one
 /// ramps up. Without a prepared table each pick hashes every identity.
 ///
