@@ -265,6 +265,26 @@ fn narrow(slot: usize) -> u32 {
     u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{next_set, next_set_nearby};
+    use crate::sync::AtomicU64;
+
+    #[test]
+    fn the_next_bit_nearby_is_the_next_bit_wherever_it_is() {
+        let lit = [0, 1, 1 << 31, 1 << 63];
+        for len in 0..=5 {
+            for pattern in 0..4_usize.pow(len) {
+                let words: Vec<_> =
+                    (0..len).map(|at| AtomicU64::new(lit[(pattern >> (2 * at)) % 4])).collect();
+                for start in [0, 1, 31, 32, 63, 64, 65, 127, 128, 191, 192, 255, 256, 319, 320, 999] {
+                    assert_eq!(next_set_nearby(&words, start), next_set(&words, start), "{words:x?} {start}");
+                }
+            }
+        }
+    }
+}
+
 #[cfg(all(test, loom))]
 mod models {
     use super::Eligibility;

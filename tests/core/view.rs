@@ -1,17 +1,20 @@
 //! What a view offers to policies, and how hints behave when they are right, wrong and raced.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use poise::core::policy::{PowerOfTwoChoices, Random};
 use poise::core::{
-    Attempted, Eligibility, Exclusion, Exclusions, InvalidSelection, Now, PickError, Policy, Rng, Selection,
-    View,
+    Attempted, Candidate, Eligibility, Exclusion, ExclusionCounts, Exclusions, InvalidSelection, Now,
+    PickError, Policy, Rng, Selection, View,
 };
 use quickcheck::{Gen, QuickCheck};
 
+use crate::support::looks::looks;
 use crate::support::member::Member;
+use crate::support::tally::tally;
 
 #[test]
 fn slots_count_within_the_scope_and_selections_are_positions() {
@@ -110,6 +113,99 @@ fn the_least_costs_each_eligible_candidate_once_and_ties_are_even() {
 }
 
 #[test]
+fn the_least_is_found_at_both_ends_of_every_block() {
+    for count in [1_u32, 63, 64, 65, 127, 128, 129] {
+        let (members, all): (_, Vec<u32>) = (Member::many(count.into()), (0..count).collect());
+        for least in [0, 62, 63, 64, 127, 128, count - 1].into_iter().filter(|at| *at < count) {
+            for view in [View::new(&members), View::new(&members).within(&all)] {
+                let cost = |member: &Member| if member.id == least.into() { 0.0 } else { 1.0 };
+                let pick = view.least(&Rng::seeded(1), cost);
+                assert_eq!(pick.map(Selection::index), Ok(least as usize), "of {count}");
+                assert_eq!(looks(&members).total, count, "each is looked at once");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_least_is_sought_among_the_few_that_the_eligibility_names() {
+    let members = Member::many(200);
+    let few = Eligibility::new(200, |slot| slot == 70 || slot == 199);
+    let pick = View::new(&members).eligibility(&few).least(&Rng::seeded(1), |member| member.id as f64);
+    assert_eq!(pick.map(Selection::index), Ok(70));
+    assert_eq!(looks(&members).total, 2, "nobody else is looked at");
+}
+
+/// How many tie in each block of 64, at which cost. Those of the first blocks are the least until the third.
+const TIES: [(usize, f64); 5] = [(3, 1.0), (3, 1.0), (2, 0.0), (1, 0.0), (3, 0.0)];
+
+#[test]
+fn ties_are_even_across_blocks_that_differ_in_how_many_they_have() {
+    let members = Member::many(64 * 4 + 10);
+    let cost = |member: &Member| {
+        let id = usize::try_from(member.id).expect("small");
+        let (block, at) = (id / 64, id % 64);
+        if at >= 7 && at < 7 + TIES[block].0 { TIES[block].1 } else { 2.0 }
+    };
+    let (all, rng): (Vec<u32>, _) = ((0..64 * 4 + 10).collect(), Rng::seeded(5));
+    for (what, view) in [("plain", View::new(&members)), ("scoped", View::new(&members).within(&all))] {
+        let draws = (0..24_000).map(|_| view.least(&rng, cost).expect("all are eligible").index());
+        let counts = tally(members.len(), draws);
+        let tied = [135, 136, 199, 263, 264, 265].map(|slot: usize| counts[slot]);
+        assert_eq!(tied.iter().sum::<u32>(), 24_000, "{what}: nobody who costs more");
+        // 4,000 expected, deviation 58.
+        assert!(tied.iter().all(|count| count.abs_diff(4_000) < 350), "{what}: {tied:?}");
+    }
+}
+
+/// Remembers the time at which it was asked.
+#[derive(Default)]
+struct Asked(Cell<Option<Instant>>);
+
+impl Candidate for Asked {
+    type Id = ();
+    type Data = ();
+    type Load = ();
+
+    fn id(&self) -> &() {
+        &()
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &() {
+        &()
+    }
+
+    fn exclusions(&self, now: &Now) -> Exclusions {
+        self.0.set(Some(now.instant()));
+        Exclusions::NONE
+    }
+}
+
+#[test]
+fn costs_see_the_time_at_which_candidates_were_asked() {
+    let members = [Asked::default()];
+    #[expect(clippy::disallowed_methods, reason = "any instant will do")]
+    let later = Instant::now() + Duration::from_secs(9);
+    for view in [
+        View::new(&members),
+        View::new(&members).in_panic(),
+        View::new(&members).within(&[0]),
+        View::new(&members).in_panic().at(later),
+    ] {
+        let pick = view.least(&Rng::seeded(1), |member| {
+            assert_eq!(member.0.get(), Some(view.now().instant()));
+            0.0
+        });
+        assert!(pick.is_ok());
+    }
+    assert_eq!(members[0].0.get(), Some(later), "the time that was fixed");
+}
+
+#[test]
 fn all_parts_of_a_pick_see_the_same_time() {
     let members = Member::many(1);
     let view = View::new(&members);
@@ -182,5 +278,50 @@ fn wrong_hints_make_no_pick_fail() {
         }
         assert_eq!(Random::new().pick_from(&view, &()).map(Selection::index), Ok(0), "{hint:?}");
         assert_eq!(PowerOfTwoChoices::new().pick_from(&view, &()).map(Selection::index), Ok(0), "{hint:?}");
+    }
+}
+
+/// Turns the hint of slot 1 into one of slot 5 when slot 1 is asked.
+struct Flipping<'a> {
+    slot: usize,
+    eligible: Option<usize>,
+    hints: &'a Eligibility,
+}
+
+impl Candidate for Flipping<'_> {
+    type Id = ();
+    type Data = ();
+    type Load = ();
+
+    fn id(&self) -> &() {
+        &()
+    }
+
+    fn data(&self) -> &() {
+        &()
+    }
+
+    fn load(&self) -> &() {
+        &()
+    }
+
+    fn exclusions(&self, _: &Now) -> Exclusions {
+        if self.slot == 1 {
+            self.hints.set(1, false);
+            self.hints.set(5, true);
+        }
+        Exclusions::NONE.with_if(Exclusion::Circuit, self.eligible != Some(self.slot))
+    }
+}
+
+#[test]
+fn hints_that_change_during_a_search_for_the_least_hide_nobody_and_nobody_is_counted_twice() {
+    let mut nobody = ExclusionCounts::default();
+    (0..10).for_each(|_| nobody.add(Exclusion::Circuit.into()));
+    for (eligible, expected) in [(Some(5), Ok(5)), (None, Err(PickError::NoEligible(nobody)))] {
+        let hints = Eligibility::new(10, |slot| slot == 1);
+        let members: Vec<_> = (0..10).map(|slot| Flipping { slot, eligible, hints: &hints }).collect();
+        let pick = View::new(&members).eligibility(&hints).least(&Rng::seeded(1), |_| 0.0);
+        assert_eq!(pick.map(Selection::index), expected);
     }
 }

@@ -29,7 +29,7 @@ impl<'a, C: Candidate> View<'a, C> {
             least.offer_block(0, candidates, self.now(), &mut cost, rng, &mut counts);
             least.slot(rng)
         } else {
-            least_of_many(candidates, self.now(), &mut cost, rng, &mut counts)
+            least_of_blocks(candidates, self.now(), &mut cost, rng, &mut counts)
         };
         match slot {
             Some(slot) => Ok(self.select(slot)),
@@ -47,8 +47,7 @@ impl<'a, C: Candidate> View<'a, C> {
         mut cost: impl FnMut(&'c C) -> f64,
     ) -> Result<Selection, PickError> {
         let (mut least, mut counts) = (Least::default(), ExclusionCounts::default());
-        let blocks = self.len().div_ceil(BLOCK);
-        let mut look = |least: &mut Least, block: usize, slots: u64| {
+        let mut look = |least: &mut Least, counts: &mut ExclusionCounts, block: usize, slots: u64| {
             let mut rest = slots & (u64::MAX >> (BLOCK - (self.len() - block * BLOCK).min(BLOCK)));
             while rest != 0 {
                 let at = rest.trailing_zeros() as usize;
@@ -62,11 +61,23 @@ impl<'a, C: Candidate> View<'a, C> {
             }
             least.close(block, rng);
         };
-        (0..blocks).for_each(|block| look(&mut least, block, few.map_or(u64::MAX, |few| few.word(block))));
-        if least.drawn == 0
-            && let Some(few) = few
-        {
-            (0..blocks).for_each(|block| look(&mut least, block, !few.word(block)));
+        let blocks = 0..self.len().div_ceil(BLOCK);
+        // What the hints said in one pass, in a number that another answer does not have.
+        let mut pass = |least: &mut Least, counts: &mut ExclusionCounts, of: fn(u64) -> u64| {
+            blocks.clone().fold(0, |said: u64, block| {
+                let word = few.map_or(u64::MAX, |few| few.word(block));
+                look(least, counts, block, of(word));
+                (said ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            })
+        };
+        let said = pass(&mut least, &mut counts, |believed| believed);
+        if least.drawn == 0 && few.is_some() {
+            let said_again = pass(&mut least, &mut counts, |believed| !believed);
+            if least.drawn == 0 && said_again != said {
+                // They changed meanwhile, so somebody was not asked, or twice.
+                counts = ExclusionCounts::default();
+                pass(&mut least, &mut counts, |_| u64::MAX);
+            }
         }
         match least.slot(rng) {
             Some(slot) => Ok(self.select(slot)),
@@ -77,7 +88,7 @@ impl<'a, C: Candidate> View<'a, C> {
 
 /// Kept apart from its callers, so that all that is needed for few stays in registers.
 #[inline(never)]
-fn least_of_many<'c, C: Candidate>(
+fn least_of_blocks<'c, C: Candidate>(
     candidates: &'c [C],
     now: &Now,
     cost: &mut impl FnMut(&'c C) -> f64,
@@ -97,8 +108,8 @@ const BLOCK: usize = 64;
 /// The least cost so far, and who has it.
 ///
 /// Of several that tie, each is to be taken with the same chance. A draw for each of them would be a branch in the midst of a
-/// scan that no predictor foresees, so the ties of one block are kept as bits. A block takes the place of those before it with the
-/// chance that its ties have among all, and in the end one draw decides within the block.
+/// scan that no predictor foresees, so the ties of one block are kept as bits. A block takes the place of those before it with
+/// the chance that its ties have among all, and in the end one draw decides within the block.
 struct Least {
     cost: f64,
     /// Those of the block that is being looked at.
