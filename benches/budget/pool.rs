@@ -36,8 +36,8 @@ impl Keyed for String {
 
 /// Where the keys of a job go on after the last sample. Each pass goes through them in another order.
 ///
-/// Of the same keys in the same order, predictors of branches learn by heart who is chosen, and a scan among eight seems to take a
-/// third of its time.
+/// Of the same keys in the same order, predictors of branches learn by heart who is chosen, and a scan among eight seems to
+/// take a third of its time.
 #[derive(Default)]
 pub(crate) struct Rotation(AtomicUsize);
 

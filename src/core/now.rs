@@ -45,6 +45,7 @@ impl Now {
     #[inline]
     pub fn instant(&self) -> Instant {
         let instant = self.instant.get().unwrap_or_else(clock);
+        // Also where it is known: a branch and a reference that is handed on would cost more.
         self.instant.set(Some(instant));
         instant
     }

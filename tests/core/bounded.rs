@@ -223,6 +223,19 @@ fn hints_that_are_wrong_hide_nobody() {
 }
 
 #[test]
+fn hints_that_are_wrong_move_no_key_of_a_prepared_membership() {
+    let (policy, nodes, tried) = (BoundedLoadRendezvous::new(), nodes(&[1; 5]), Attempted::from_iter([1]));
+    let prepared = Prepare::prepare(&policy, &View::new(&nodes), None).expect("identities are distinct");
+    let one = Eligibility::new(5, |slot| slot == 1);
+    for key in 0..50_u64 {
+        let view = View::new(&nodes).avoiding(&tried);
+        let plain = policy.decide(&view, &key).map(|of| of.selection);
+        let view = View::new(&nodes).avoiding(&tried).prepared(&prepared).eligibility(&one);
+        assert_eq!(policy.decide(&view, &key).map(|of| of.selection), plain);
+    }
+}
+
+#[test]
 fn placement_is_the_same_in_every_process() {
     let loads = [5, 0, 2, 1, 0];
     let members: Vec<_> = (0..5_u64).map(|id| Backend::new(id).with_load(InFlight::new())).collect();

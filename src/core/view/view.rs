@@ -55,6 +55,9 @@ impl Lane {
     }
 }
 
+/// Views are moved about, which up to this size takes no call.
+const _: () = assert!(size_of::<View<'_, ()>>() <= 128);
+
 /// A time of its own, or the one that the dispatcher shares with all parts of one attempt.
 enum Time<'a> {
     Own(Now),

@@ -97,7 +97,8 @@ impl<M: Weigh> ByWeight<M> {
                     (first, most) = (Some(slot), score);
                 }
             }
-            most.saturating_sub(CLOSE)
+            // Nothing that comes makes it certain again.
+            if is_close { u64::MAX } else { most.saturating_sub(CLOSE) }
         });
         first.filter(|_| !is_close)
     }
@@ -205,8 +206,9 @@ impl WeightedRank {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByWeight, Order, Slots};
-    use crate::core::policy::rendezvous::identity::{Identify, Weigh};
+    use super::{ByWeight, CLOSE, Order, Slots};
+    use crate::core::policy::rendezvous::identity::{Alike, Identify, Weigh};
+    use crate::core::policy::rendezvous::score::score;
 
     const WEIGHTS: [u32; 8] = [1, 2, 1, u32::MAX, 3, 100, 99, 65_537];
 
@@ -317,5 +319,37 @@ mod tests {
                 assert!(expected, "{undecided} of 2,000 are undecided");
             }
         }
+    }
+
+    /// Has these scores for the key zero.
+    struct Scored<'a>(&'a [u64]);
+
+    impl Identify for Scored<'_> {
+        fn identity(&self, slot: usize) -> u64 {
+            // Newton's iteration for the inverse of the factor, which is the score of one for zero.
+            let factor = score(0, 1);
+            let inverse =
+                (0..6).fold(factor, |x, _| x.wrapping_mul(2u64.wrapping_sub(factor.wrapping_mul(x))));
+            self.0[slot].wrapping_mul(inverse)
+        }
+    }
+
+    #[test]
+    fn nobody_is_ahead_of_one_that_is_close_whatever_comes_between() {
+        const FAR: u64 = 1 << 40;
+        let is_ahead = |scores: &[u64]| {
+            let order = ByWeight { key: 0, members: Alike(&Scored(scores)) };
+            assert!((0..).zip(scores).all(|(slot, score)| order.rank(slot).score == *score));
+            order.ahead(Slots::all(scores.len()), |_| true)
+        };
+        for near in [0, 1, CLOSE] {
+            assert_eq!(is_ahead(&[FAR, FAR - near]), None);
+            assert_eq!(is_ahead(&[FAR - near, FAR]), None);
+            assert_eq!(is_ahead(&[FAR - near, 7, FAR]), None);
+        }
+        assert_eq!(is_ahead(&[FAR, FAR - CLOSE - 1]), Some(0));
+        assert_eq!(is_ahead(&[FAR - CLOSE - 1, FAR]), Some(1));
+        let stairs = [0, CLOSE, 2 * CLOSE, 1].map(|below| FAR - below);
+        assert_eq!(is_ahead(&stairs), None, "the last one is far above the one before, and below the first");
     }
 }

@@ -1,8 +1,8 @@
 //! Affinity by the highest score.
 //!
 //! `score` mixes a key with an identity, and `scan` goes through those of all slots. `order` ranks slots by it, `by_weight` with
-//! weights through `ln`, and `search` finds the first eligible ones. `identity` keeps what a membership is prepared for. With bounded loads, `survey` samples
-//! everybody once, and the search is among the samples.
+//! weights through `ln`, and `search` finds the first eligible ones. `identity` keeps what a membership is prepared for. With
+//! bounded loads, `survey` samples everybody once, and the search is among the samples.
 
 mod bounded;
 mod by_weight;

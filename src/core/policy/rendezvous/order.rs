@@ -71,7 +71,8 @@ impl<M: Identify> Order for ByScore<'_, M> {
                 (first, most) = (Some(start + highest), scores[highest]);
                 return most;
             }
-            for (slot, score) in (start..).zip(scores) {
+            let others = (start..).zip(scores).filter(|(slot, _)| *slot != start + highest);
+            for (slot, score) in others {
                 if (*score > most || first.is_none()) && admits(slot) {
                     (first, most) = (Some(slot), *score);
                 }

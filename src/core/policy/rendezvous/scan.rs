@@ -30,8 +30,8 @@ impl<I: Iterator<Item = usize>> Slots<I> {
     }
 }
 
-/// Calls `visit` with the scores for `key` of a few slots in a row, and the first of these slots, whenever one of the scores is at
-/// least the floor: first `floor`, then what the last visit returned.
+/// Calls `visit` with the scores for `key` of a few slots in a row, and the first of these slots, whenever one of the scores is
+/// at least the floor: first `floor`, then what the last visit returned.
 #[inline]
 pub(super) fn scan<M: Identify>(
     key: u64,
@@ -40,8 +40,10 @@ pub(super) fn scan<M: Identify>(
     mut floor: u64,
     mut visit: impl FnMut(usize, &[u64]) -> u64,
 ) {
-    if let (Slots::All(_), Some(identities)) = (&slots, members.in_a_row()) {
-        return scan_row(key, identities, floor, visit);
+    if let Slots::All(len) = slots
+        && let Some(identities) = members.in_a_row()
+    {
+        return scan_row(key, &identities[..len], floor, visit);
     }
     slots.for_each(|slot| {
         let score = score(key, members.identity(slot));
@@ -125,5 +127,28 @@ mod tests {
     #[test]
     fn everybody_reaches_the_floor_of_zero() {
         assert_eq!(visited(21, spread(7), true, 0, 0).len(), 21);
+    }
+
+    #[test]
+    fn a_score_that_is_the_floor_reaches_it_wherever_it_stands() {
+        let key = spread(70);
+        for len in [1, 7, 8, 9, 21] {
+            let highest = (1..=len as u64).map(|id| score(key, spread(id))).max().unwrap_or(0);
+            for is_row in [false, true] {
+                assert_eq!(visited(len, key, is_row, highest, 0).len(), 1, "{len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_visit_returns_is_the_floor_from_then_on() {
+        for is_row in [false, true] {
+            let (members, mut visits) = (Row((1..=40).map(spread).collect(), is_row), 0);
+            scan(spread(70), &members, Slots::all(40), 0, |_, _| {
+                visits += 1;
+                u64::MAX
+            });
+            assert_eq!(visits, 1);
+        }
     }
 }

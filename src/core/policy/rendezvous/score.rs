@@ -45,8 +45,8 @@ mod tests {
         }
     }
 
-    /// Of two that are independent, both are in the upper quarter for a sixteenth of the keys. The chance that one of the 40 pairs
-    /// is five standard deviations off is below 1 in 40,000.
+    /// Of two that are independent, both are in the upper quarter for a sixteenth of the keys. The chance that one of the 40
+    /// pairs is five standard deviations off is below 1 in 40,000.
     #[test]
     fn the_scores_of_two_members_say_nothing_of_each_other() {
         const KEYS: u64 = 20_000;
