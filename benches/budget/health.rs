@@ -157,11 +157,11 @@ where
     let rotation = Rotation::default();
     Box::new(move |picks| {
         let now = Now::at(pool.start + Duration::from_secs(1));
-        for key in rotation.next(picks) {
+        rotation.each(picks, |key| {
             let candidates = black_box(&*candidates);
             let view = View::new(candidates).with_now(&now).prepared(&prepared).eligibility(&eligibility);
             let chosen = policy.pick_from(&view, black_box(key)).map(Selection::index);
             black_box(chosen.expect("somebody is eligible"));
-        }
+        });
     })
 }

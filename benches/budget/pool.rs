@@ -42,10 +42,18 @@ impl Keyed for String {
 pub(crate) struct Rotation(AtomicUsize);
 
 impl Rotation {
-    /// Returns the next keys.
-    pub(crate) fn next<K: Keyed>(&self, count: usize) -> impl Iterator<Item = &'static K> {
-        let (keys, first) = (K::all(), self.0.fetch_add(count, Ordering::Relaxed));
-        (first..first + count).map(|at| &keys[(at ^ scattered(at / KEYS)) % KEYS])
+    /// Goes through the next keys. What makes the order of a pass is found once for the pass.
+    #[inline]
+    pub(crate) fn each<K: Keyed>(&self, count: usize, mut visit: impl FnMut(&'static K)) {
+        let (keys, mut at) = (K::all(), self.0.fetch_add(count, Ordering::Relaxed));
+        let end = at + count;
+        while at < end {
+            let (order, pass) = (scattered(at / KEYS), at / KEYS + 1);
+            for at in at..end.min(pass * KEYS) {
+                visit(&keys[(at ^ order) % KEYS]);
+            }
+            at = end.min(pass * KEYS);
+        }
     }
 }
 

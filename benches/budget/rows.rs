@@ -142,12 +142,12 @@ pub(crate) fn repeated<L: Send + Sync + 'static, K: Keyed>(
     let rotation = Rotation::default();
     Box::new(move |picks| {
         let now = Now::at(pool.start + Duration::from_secs(1));
-        for key in rotation.next(picks) {
+        rotation.each(picks, |key| {
             let chosen = choose(black_box(&*pool), black_box(key), &now);
             // A row that chooses nobody would measure the wrong thing.
             assert!(chosen < pool.nodes.len(), "somebody is eligible");
             black_box(chosen);
-        }
+        });
     })
 }
 
