@@ -5,7 +5,8 @@
 //!     cargo bench --bench budget -- --check            also exits with 1 when a bar is missed
 //!
 //! Each row is a policy on a prepared view with an eligibility. Candidates stand behind `Arc`, with state and load in
-//! atomics and a `String` for their identity; keys of 16 bytes rotate; the time is supplied. Two yardsticks are measured
+//! atomics and a `String` for their identity; keys rotate, of 16 bytes where a
+//! policy looks at one; the time is supplied. Two yardsticks are measured
 //! in turns with it: one uncontended atomic addition, `R`, and a minimum written by hand over the same memory, in
 //! `minimum.rs`. All figures are medians. With two threads, `ns` is the time per pick of both together.
 //!

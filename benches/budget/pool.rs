@@ -17,6 +17,13 @@ pub(crate) trait Keyed: Hash + Sized + Sync + 'static {
     fn all() -> &'static [Self];
 }
 
+/// Policies that look at no key are measured without.
+impl Keyed for () {
+    fn all() -> &'static [Self] {
+        &[(); KEYS]
+    }
+}
+
 impl Keyed for Key {
     fn all() -> &'static [Self] {
         static ALL: LazyLock<Vec<Key>> = LazyLock::new(|| {

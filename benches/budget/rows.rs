@@ -30,69 +30,62 @@ pub(crate) struct Case {
 
 pub(crate) fn all() -> Vec<Row> {
     vec![
-        row("round_robin", in_flight, RoundRobin::new, minimum::turn),
-        row("smooth", weighted, SmoothWeightedRoundRobin::new, minimum::scheduled),
-        row("random", in_flight, Random::new, minimum::draw),
-        row("weighted_random", weighted, WeightedRandom::new, minimum::alias),
-        row("two_choices_in_flight", in_flight, PowerOfTwoChoices::new, minimum::two_draws),
-        row("two_choices_peak_ewma", peak_ewma, PowerOfTwoChoices::new, minimum::two_draws),
-        row("least_requests", weighted, LeastRequests::new, minimum::two_requests),
-        row("least_loaded", in_flight, LeastLoaded::new, minimum::scan),
-        row("maglev", in_flight, Maglev::new, minimum::lookup),
-        row("ring", in_flight, RingHash::new, minimum::search),
-        row("rendezvous", in_flight, Rendezvous::new, minimum::highest),
-        row("weighted_rendezvous", weighted, WeightedRendezvous::new, minimum::highest),
-        row("bounded_rendezvous", in_flight, BoundedLoadRendezvous::new, minimum::highest_with_room),
-        text_row("maglev_text", in_flight, Maglev::new, minimum::lookup),
-        text_row("ring_text", in_flight, RingHash::new, minimum::search),
-        text_row("rendezvous_text", in_flight, Rendezvous::new, minimum::highest),
-        text_row("weighted_rendezvous_text", weighted, WeightedRendezvous::new, minimum::highest),
-        text_row(
+        Row::new::<_, _, ()>("round_robin", in_flight, RoundRobin::new, minimum::turn),
+        Row::new::<_, _, ()>("smooth", weighted, SmoothWeightedRoundRobin::new, minimum::scheduled),
+        Row::new::<_, _, ()>("random", in_flight, Random::new, minimum::draw),
+        Row::new::<_, _, ()>("weighted_random", weighted, WeightedRandom::new, minimum::alias),
+        Row::new::<_, _, ()>("two_choices_in_flight", in_flight, PowerOfTwoChoices::new, minimum::two_draws),
+        Row::new::<_, _, ()>("two_choices_peak_ewma", peak_ewma, PowerOfTwoChoices::new, minimum::two_draws),
+        Row::new::<_, _, ()>("least_requests", weighted, LeastRequests::new, minimum::two_requests),
+        Row::new::<_, _, ()>("least_loaded", in_flight, LeastLoaded::new, minimum::scan),
+        Row::new::<_, _, Key>("maglev", in_flight, Maglev::new, minimum::lookup),
+        Row::new::<_, _, Key>("ring", in_flight, RingHash::new, minimum::search),
+        Row::new::<_, _, Key>("rendezvous", in_flight, Rendezvous::new, minimum::highest),
+        Row::new::<_, _, Key>("weighted_rendezvous", weighted, WeightedRendezvous::new, minimum::highest),
+        Row::new::<_, _, Key>(
+            "bounded_rendezvous",
+            in_flight,
+            BoundedLoadRendezvous::new,
+            minimum::highest_with_room,
+        ),
+        Row::new::<_, _, String>("maglev_text", in_flight, Maglev::new, minimum::lookup),
+        Row::new::<_, _, String>("ring_text", in_flight, RingHash::new, minimum::search),
+        Row::new::<_, _, String>("rendezvous_text", in_flight, Rendezvous::new, minimum::highest),
+        Row::new::<_, _, String>(
+            "weighted_rendezvous_text",
+            weighted,
+            WeightedRendezvous::new,
+            minimum::highest,
+        ),
+        Row::new::<_, _, String>(
             "bounded_rendezvous_text",
             in_flight,
             BoundedLoadRendezvous::new,
             minimum::highest_with_room,
         ),
-        row("priority_over_maglev", in_flight, || levels(Maglev::new()), minimum::level_and_lookup),
-        row(
+        Row::new::<_, _, Key>(
+            "priority_over_maglev",
+            in_flight,
+            || levels(Maglev::new()),
+            minimum::level_and_lookup,
+        ),
+        Row::new::<_, _, ()>(
             "locality_over_random",
             in_flight,
             || LocalityWeighted::new(Random::new()),
             minimum::zone_and_draw,
         ),
-        row("zone_over_random", in_flight, || ZoneAware::new(Random::new(), home()), minimum::zone_and_draw),
+        Row::new::<_, _, ()>(
+            "zone_over_random",
+            in_flight,
+            || ZoneAware::new(Random::new(), home()),
+            minimum::zone_and_draw,
+        ),
     ]
 }
 
-/// A row with keys of 16 bytes.
-fn row<L, P>(
-    name: &'static str,
-    load: fn(usize, Instant) -> L,
-    policy: impl Fn() -> P + 'static,
-    minimum: impl Fn(&Pool<L>, &Key, &Now) -> usize + Copy + Sync + 'static,
-) -> Row
-where
-    L: Weigh + Send + Sync + 'static,
-    P: Policy<Arc<Node<L>>, Key> + Send + Sync + 'static,
-{
-    Row::new(name, load, policy, minimum)
-}
-
-/// A row with keys that are a `String`.
-fn text_row<L, P>(
-    name: &'static str,
-    load: fn(usize, Instant) -> L,
-    policy: impl Fn() -> P + 'static,
-    minimum: impl Fn(&Pool<L>, &String, &Now) -> usize + Copy + Sync + 'static,
-) -> Row
-where
-    L: Weigh + Send + Sync + 'static,
-    P: Policy<Arc<Node<L>>, String> + Send + Sync + 'static,
-{
-    Row::new(name, load, policy, minimum)
-}
-
 impl Row {
+    /// Makes a row whose policy picks by keys of a type, by none for `()`.
     fn new<L, P, K>(
         name: &'static str,
         load: fn(usize, Instant) -> L,
