@@ -158,11 +158,10 @@ fn ties_are_even_across_blocks_that_differ_in_how_many_they_have() {
     }
 }
 
-/// Remembers the time at which it was asked.
-#[derive(Default)]
-struct Asked(Cell<Option<Instant>>);
+/// Has a function say whether it is excluded.
+struct Asked<F>(F);
 
-impl Candidate for Asked {
+impl<F: Fn(&Now) -> Exclusions> Candidate for Asked<F> {
     type Id = ();
     type Data = ();
     type Load = ();
@@ -180,14 +179,17 @@ impl Candidate for Asked {
     }
 
     fn exclusions(&self, now: &Now) -> Exclusions {
-        self.0.set(Some(now.instant()));
-        Exclusions::NONE
+        (self.0)(now)
     }
 }
 
 #[test]
 fn costs_see_the_time_at_which_candidates_were_asked() {
-    let members = [Asked::default()];
+    let asked = Cell::new(None);
+    let members = [Asked(|now: &Now| {
+        asked.set(Some(now.instant()));
+        Exclusions::NONE
+    })];
     #[expect(clippy::disallowed_methods, reason = "any instant will do")]
     let later = Instant::now() + Duration::from_secs(9);
     for view in [
@@ -196,13 +198,13 @@ fn costs_see_the_time_at_which_candidates_were_asked() {
         View::new(&members).within(&[0]),
         View::new(&members).in_panic().at(later),
     ] {
-        let pick = view.least(&Rng::seeded(1), |member| {
-            assert_eq!(member.0.get(), Some(view.now().instant()));
+        let pick = view.least(&Rng::seeded(1), |_| {
+            assert_eq!(asked.get(), Some(view.now().instant()));
             0.0
         });
         assert!(pick.is_ok());
     }
-    assert_eq!(members[0].0.get(), Some(later), "the time that was fixed");
+    assert_eq!(asked.get(), Some(later), "the time that was fixed");
 }
 
 #[test]
@@ -281,46 +283,21 @@ fn wrong_hints_make_no_pick_fail() {
     }
 }
 
-/// Turns the hint of slot 1 into one of slot 5 when slot 1 is asked.
-struct Flipping<'a> {
-    slot: usize,
-    eligible: Option<usize>,
-    hints: &'a Eligibility,
-}
-
-impl Candidate for Flipping<'_> {
-    type Id = ();
-    type Data = ();
-    type Load = ();
-
-    fn id(&self) -> &() {
-        &()
-    }
-
-    fn data(&self) -> &() {
-        &()
-    }
-
-    fn load(&self) -> &() {
-        &()
-    }
-
-    fn exclusions(&self, _: &Now) -> Exclusions {
-        if self.slot == 1 {
-            self.hints.set(1, false);
-            self.hints.set(5, true);
-        }
-        Exclusions::NONE.with_if(Exclusion::Circuit, self.eligible != Some(self.slot))
-    }
-}
-
 #[test]
 fn hints_that_change_during_a_search_for_the_least_hide_nobody_and_nobody_is_counted_twice() {
     let mut nobody = ExclusionCounts::default();
     (0..10).for_each(|_| nobody.add(Exclusion::Circuit.into()));
     for (eligible, expected) in [(Some(5), Ok(5)), (None, Err(PickError::NoEligible(nobody)))] {
         let hints = Eligibility::new(10, |slot| slot == 1);
-        let members: Vec<_> = (0..10).map(|slot| Flipping { slot, eligible, hints: &hints }).collect();
+        let ask = |slot| {
+            // The hint of slot 1 becomes one of slot 5 when slot 1 is asked.
+            if slot == 1 {
+                hints.set(1, false);
+                hints.set(5, true);
+            }
+            Exclusions::NONE.with_if(Exclusion::Circuit, eligible != Some(slot))
+        };
+        let members: Vec<_> = (0..10).map(|slot| Asked(move |_: &Now| ask(slot))).collect();
         let pick = View::new(&members).eligibility(&hints).least(&Rng::seeded(1), |_| 0.0);
         assert_eq!(pick.map(Selection::index), expected);
     }

@@ -396,3 +396,15 @@ impl<C> fmt::Debug for View<'_, C> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LANES, Lane};
+
+    #[test]
+    fn the_parts_of_a_membership_have_lanes_of_their_own_and_not_all_that_of_the_whole() {
+        let lanes: std::collections::BTreeSet<_> = (0..LANES).map(|part| Lane(0).of(part).0).collect();
+        assert_eq!(lanes.len(), LANES);
+        assert_ne!(Lane(0).of(0).0, 0);
+    }
+}
