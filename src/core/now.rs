@@ -72,12 +72,12 @@ impl Now {
         self.nanos.get().unwrap_or_else(|| self.count_nanos())
     }
 
-    /// Returns how long ago an instant was of which these are the [`nanos`](Self::nanos), zero when it lies ahead.
+    /// Returns how many nanoseconds ago an instant was of which these are the [`nanos`](Self::nanos), zero when it lies ahead.
     #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "the sign is what is asked for")]
     #[inline]
     #[allow(dead_code, reason = "for whoever dispatches")]
-    pub(crate) fn since_nanos(&self, earlier: u64) -> Duration {
-        Duration::from_nanos((self.nanos().wrapping_sub(earlier) as i64).max(0) as u64)
+    pub(crate) fn nanos_since(&self, earlier: u64) -> u64 {
+        (self.nanos().wrapping_sub(earlier) as i64).max(0) as u64
     }
 
     fn count_nanos(&self) -> u64 {

@@ -11,7 +11,7 @@ pub(crate) trait Settle {
     type Ticket: Copy;
 
     /// Takes it back; called once for each attempt, perhaps while a panic unwinds. Whoever was told of its start
-    /// [follows](Attempt::follow) it.
+    /// [follows](Attempt::new) it.
     fn settle(&self, ticket: Self::Ticket, phase: Phase, outcome: Outcome, is_followed: bool);
 }
 
@@ -39,14 +39,12 @@ enum Course {
 
 #[allow(dead_code, reason = "each dispatcher uses its own part")]
 impl<E: Settle> Attempt<E> {
-    /// Takes over what was just issued.
-    pub(crate) fn new(endpoint: E, ticket: E::Ticket) -> Self {
-        Self { endpoint, ticket, course: Course::Readiness, surroundings: Surroundings::default() }
-    }
-
-    /// Says that somebody was told that it started.
-    pub(crate) fn follow(&mut self) {
-        self.surroundings.follow();
+    /// Takes over what was just issued. It is followed when somebody was told that it started.
+    #[inline]
+    pub(crate) fn new(endpoint: E, ticket: E::Ticket, is_followed: bool) -> Self {
+        let following = if is_followed { Following::Followed } else { Following::Unfollowed };
+        let surroundings = Surroundings { scope: None, following };
+        Self { endpoint, ticket, course: Course::Readiness, surroundings }
     }
 
     /// Surrounds what the attempt runs from here on, if it is followed and the first time that this is called.
@@ -81,12 +79,23 @@ impl<E: Settle> Attempt<E> {
     }
 
     /// Ends the attempt; dropping it afterwards does nothing.
+    #[inline]
     pub(crate) fn end(&mut self, outcome: Outcome) {
         let phase = self.phase();
-        if std::mem::replace(&mut self.course, Course::Ended) != Course::Ended {
-            let is_followed = self.surroundings.is_followed();
-            self.run(|| self.endpoint.settle(self.ticket, phase, outcome, is_followed));
+        if std::mem::replace(&mut self.course, Course::Ended) == Course::Ended {
+            return;
         }
+        match &self.surroundings.scope {
+            None => self.endpoint.settle(self.ticket, phase, outcome, self.surroundings.is_followed()),
+            Some(scope) => run_within(&*scope.0, || {
+                self.endpoint.settle(self.ticket, phase, outcome, self.surroundings.is_followed());
+            }),
+        }
+    }
+
+    #[cold]
+    fn cancel(&mut self) {
+        self.end(Outcome::Cancelled);
     }
 
     /// Leaves what the attempt holds to whoever sees to its end instead.
@@ -100,8 +109,11 @@ impl<E: Settle> Attempt<E> {
 }
 
 impl<E: Settle> Drop for Attempt<E> {
+    #[inline]
     fn drop(&mut self) {
-        self.end(Outcome::Cancelled);
+        if self.course != Course::Ended {
+            self.cancel();
+        }
     }
 }
 
@@ -135,12 +147,6 @@ enum Following {
 struct Scope(Box<dyn AttemptScope>);
 
 impl Surroundings {
-    fn follow(&mut self) {
-        if self.following == Following::Unfollowed {
-            self.following = Following::Followed;
-        }
-    }
-
     /// Tells whether somebody was told that the attempt started.
     pub(crate) fn is_followed(&self) -> bool {
         self.following != Following::Unfollowed

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Phase;
 use super::attempt::Surroundings;
@@ -72,7 +71,8 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
     endpoint: Arc<Endpoint<S, R, L>>,
     permit: Option<CircuitTicket>,
     ticket: L::Ticket,
-    latency: Duration,
+    /// In nanoseconds.
+    latency: u64,
     ended: bool,
     surroundings: Surroundings,
 }
@@ -83,7 +83,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
         // Before it is handed over: the clock may be the user's, and until then the attempt sees to its end.
         let now = Now::at(attempt.endpoint().now());
         let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
-        let latency = now.since_nanos(started);
+        let latency = now.nanos_since(started);
         endpoint.respond(ticket, outcome, &now);
         let permit = permit.filter(|permit| {
             let decided = permit.is_probe();

@@ -119,6 +119,18 @@ impl PassiveHealth {
     /// Ends the attempt of a ticket and says what that did.
     #[inline]
     pub fn settle(&self, ticket: CircuitTicket, outcome: Outcome, now: &Now) -> Completion {
+        // Nearly all attempts are so.
+        if matches!(outcome, Outcome::Success)
+            && ticket.role == Role::Regular
+            && self.word.load().is_untouched_in(ticket.epoch())
+        {
+            return Completion::Counted;
+        }
+        self.settle_unusual(ticket, outcome, now)
+    }
+
+    #[cold]
+    fn settle_unusual(&self, ticket: CircuitTicket, outcome: Outcome, now: &Now) -> Completion {
         match ticket.role {
             Role::Regular => self.count(ticket.epoch(), outcome, now),
             Role::Probe(number) => self.decide(ticket.epoch(), number, outcome, now),
@@ -180,6 +192,12 @@ impl PassiveHealth {
         &self.config
     }
 
+    /// Tells whether everything is admitted, counted or not.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load().is_closed()
+    }
+
     #[cold]
     fn objection(&self, now: &Now) -> Exclusions {
         Exclusions::NONE.with_if(Exclusion::Circuit, self.phase(now).rejection().is_some())
@@ -194,7 +212,7 @@ impl HealthSignal for PassiveHealth {
     #[inline]
     fn exclusions(&self, now: &Now) -> Exclusions {
         // Most circuits are closed most of the time, and a policy may ask all of them.
-        if self.word.load().is_closed() { Exclusions::NONE } else { self.objection(now) }
+        if self.is_closed() { Exclusions::NONE } else { self.objection(now) }
     }
 
     fn watch(&self, changes: Changes) {

@@ -90,6 +90,12 @@ impl Word {
         self.epoch() == epoch && self.kind() == Kind::Closed
     }
 
+    /// Tells whether it is closed in `epoch` and has seen no failure.
+    #[inline]
+    pub(super) fn is_untouched_in(self, epoch: u64) -> bool {
+        self == Self::new(epoch, Kind::Closed, 0)
+    }
+
     /// Tells whether every permit of the round is taken.
     pub(super) fn is_exhausted(self) -> bool {
         self.kind() == Kind::HalfOpen && self.payload() == 0

@@ -123,6 +123,13 @@ impl Ejection {
         }
     }
 
+    /// Tells whether the member is in, whatever the time.
+    #[inline]
+    #[allow(dead_code, reason = "for whoever dispatches")]
+    pub(crate) fn is_in(&self) -> bool {
+        self.term.is_in()
+    }
+
     /// Returns the current epoch. It grows with each transition, so of two different ones the larger is the later.
     #[must_use]
     pub fn epoch(&self) -> u64 {

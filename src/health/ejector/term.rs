@@ -44,11 +44,17 @@ impl Term {
         self.load() >> KIND_BITS
     }
 
+    /// Tells whether the member is in, whatever the time.
+    #[inline]
+    pub(super) fn is_in(&self) -> bool {
+        self.kind() == Kind::In
+    }
+
     /// Tells whether the member is out at this time.
     #[inline]
     pub(super) fn is_out(&self, now: &Now) -> bool {
         // Nearly all are in, and each pick asks.
-        self.kind() != Kind::In && self.is_still_out(now)
+        !self.is_in() && self.is_still_out(now)
     }
 
     #[cold]

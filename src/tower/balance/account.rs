@@ -43,7 +43,7 @@ impl<L: LoadTracker> Account<L> {
         now: &Now,
     ) -> Result<Attempt<Holding<L>>, AtCapacity> {
         let ticket = self.load.start(now)?;
-        Ok(Attempt::new(Holding { account: Arc::clone(self), clock: clock.clone() }, ticket))
+        Ok(Attempt::new(Holding { account: Arc::clone(self), clock: clock.clone() }, ticket, false))
     }
 }
 

@@ -23,8 +23,43 @@ pub(crate) struct Lease<S, R, L: LoadTracker> {
 /// Why a request cannot have an endpoint. Apart, so that a lease is all that a pick usually moves.
 pub(crate) type Obstacle = Box<BalancerErrorKind>;
 
+/// What came of a pick instead of an attempt.
+enum Missed {
+    /// The member at this position may not be had any more.
+    Lost(usize, Exclusions),
+    /// There is nobody.
+    Nobody(Obstacle),
+}
+
+impl Missed {
+    /// Says what a selection means that is not valid by now.
+    #[cold]
+    fn of<K, B, S, R, L: LoadTracker>(pool: &Pool<K, B, S, R, L>, error: InvalidSelection) -> Self {
+        match error {
+            // That may have come about after the policy had looked: no fault of the policy.
+            InvalidSelection::Excluded { index, exclusions }
+                if exclusions.without(Exclusions::VOLATILE | pool.said_of(index)).is_empty() =>
+            {
+                Self::Lost(index, exclusions)
+            }
+            error => Self::Nobody(Box::new(BalancerErrorKind::InvalidSelection(error))),
+        }
+    }
+}
+
+/// Starts an attempt that is cancelled at once, as its service panics when it is cloned.
+struct Unstarted<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Unstarted<F> {
+    #[cold]
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// Takes what an attempt needs of an endpoint. When somebody else was faster, the error is what excludes it now.
-#[inline]
+#[expect(clippy::inline_always, reason = "what is admitted is not to be moved once more")]
+#[inline(always)]
 fn admit<S, R, L: LoadTracker>(
     endpoint: &Endpoint<S, R, L>,
     panic: bool,
@@ -67,51 +102,96 @@ where
     ) -> Result<Lease<S, R, L>, Obstacle> {
         let now = Now::at(self.settings.timer.now());
         let pool = self.pool.load();
-        let mut attempted = if tried.is_empty() && avoided.is_empty() {
-            Attempted::new()
-        } else {
-            pool.positions_of(tried, avoided)
-        };
-        let mut places_lost = false;
-        // Each round avoids one member more than the one before, so there are at most as many as there are members.
+        if !tried.is_empty() || !avoided.is_empty() || self.panic().is_some() {
+            return self.admit_beside(&pool, pool.positions_of(tried, avoided), false, request, &now);
+        }
+        match self.try_admit(&pool, &pool.view(&now), false, request, &now) {
+            Ok(lease) => Ok(lease),
+            Err(Missed::Lost(position, exclusions)) => {
+                let places_lost = exclusions.contains(Exclusion::Capacity);
+                self.admit_beside(&pool, Attempted::from_iter([position]), places_lost, request, &now)
+            }
+            Err(Missed::Nobody(obstacle)) => Err(obstacle),
+        }
+    }
+
+    /// Admits an attempt at somebody else than those at these positions. Each round avoids one member more than the one before,
+    /// so there are at most as many as there are members.
+    #[cold]
+    fn admit_beside(
+        &self,
+        pool: &Pool<K, B, S, R, L>,
+        mut attempted: Attempted,
+        mut places_lost: bool,
+        request: &R,
+        now: &Now,
+    ) -> Result<Lease<S, R, L>, Obstacle> {
         loop {
-            let view = pool.view(&attempted, &now);
+            let view = pool.view(now).avoiding(&attempted);
             let view = match self.panic() {
                 None => view,
                 Some(PanicPolicy::Route) => view.in_panic(),
-                Some(PanicPolicy::FailFast) => return Err(Box::new(self.rejection(&pool, &view, &now))),
+                Some(PanicPolicy::FailFast) => return Err(Box::new(self.rejection(pool, &view, now))),
             };
-            let selection = match &self.settings.picker.pick(&view, request) {
-                // Word by word: it was written so just now, and is not ready to be read in other portions.
-                Ok(selection) => Selection::new(selection.index()).in_panic(selection.is_panic()),
-                Err(error) => return Err(Box::new(self.obstacle(&pool, *error, places_lost, &now))),
-            };
-            let panic = selection.is_panic();
-            let lost = match view.validate(selection).map(Member::endpoint) {
-                Ok(endpoint) => match admit(endpoint, panic, &now) {
-                    Ok(admitted) => {
-                        let mut attempt = Attempt::new(Arc::clone(endpoint), admitted);
-                        if self.settings.is_followed() {
-                            attempt.follow();
-                            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
-                        }
-                        return Ok(Lease { service: endpoint.service().clone(), attempt });
-                    }
-                    Err(exclusions) => exclusions,
-                },
-                // That may have come about after the policy had looked: no fault of the policy.
-                Err(InvalidSelection::Excluded { exclusions, .. })
-                    if exclusions
-                        .without(Exclusions::VOLATILE | pool.said_of(selection.index()))
-                        .is_empty() =>
-                {
-                    exclusions
+            match self.try_admit(pool, &view, places_lost, request, now) {
+                Ok(lease) => return Ok(lease),
+                Err(Missed::Lost(position, exclusions)) => {
+                    places_lost |= exclusions.contains(Exclusion::Capacity);
+                    attempted.insert(position);
                 }
-                Err(error) => return Err(Box::new(BalancerErrorKind::InvalidSelection(error))),
-            };
-            places_lost |= lost.contains(Exclusion::Capacity);
-            attempted.insert(selection.index());
+                Err(Missed::Nobody(obstacle)) => return Err(obstacle),
+            }
         }
+    }
+
+    /// Picks once, and admits an attempt at whoever was picked.
+    #[expect(clippy::inline_always, reason = "a lease is not to be moved once more")]
+    #[inline(always)]
+    fn try_admit(
+        &self,
+        pool: &Pool<K, B, S, R, L>,
+        view: &View<'_, Member<K, B, S, R, L>>,
+        places_lost: bool,
+        request: &R,
+        now: &Now,
+    ) -> Result<Lease<S, R, L>, Missed> {
+        let selection = match &self.settings.picker.pick(view, request) {
+            // Word by word: it was written so just now, and is not ready to be read in other portions.
+            Ok(selection) => Selection::new(selection.index()).in_panic(selection.is_panic()),
+            Err(error) => {
+                return Err(Missed::Nobody(Box::new(self.obstacle(pool, *error, places_lost, now))));
+            }
+        };
+        let endpoint = match view.validate(selection) {
+            Ok(member) => member.endpoint(),
+            Err(error) => return Err(Missed::of(pool, error)),
+        };
+        let start = || self.start(endpoint, selection.is_panic(), now);
+        // First, so that the attempt is made where it stays.
+        let unstarted = Unstarted(|| drop(start()));
+        let service = endpoint.service().clone();
+        std::mem::forget(unstarted);
+        match start() {
+            Ok(attempt) => Ok(Lease { attempt, service }),
+            Err(exclusions) => Err(Missed::Lost(selection.index(), exclusions)),
+        }
+    }
+
+    /// Starts an attempt at an endpoint, if it may be had.
+    #[expect(clippy::inline_always, reason = "an attempt is not to be moved once more")]
+    #[inline(always)]
+    fn start(
+        &self,
+        endpoint: &Arc<Endpoint<S, R, L>>,
+        panic: bool,
+        now: &Now,
+    ) -> Result<Attempt<S, R, L>, Exclusions> {
+        let admitted = admit(endpoint, panic, now)?;
+        let is_followed = self.settings.is_followed();
+        if is_followed {
+            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+        }
+        Ok(Attempt::new(Arc::clone(endpoint), admitted, is_followed))
     }
 
     /// Says why nobody is to be picked in panic.

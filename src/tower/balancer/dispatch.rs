@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tower_service::Service;
 
@@ -27,8 +27,8 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn tell(&self, event: &Event<'_>);
     /// Returns what is to surround an attempt.
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
-    /// Says that an attempt ended.
-    fn ended(&self, outcome: Outcome, elapsed: Duration);
+    /// Says that an attempt ended that took so many nanoseconds.
+    fn ended(&self, outcome: Outcome, elapsed: u64);
     fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
     where
         S: Service<R>;
@@ -155,7 +155,7 @@ where
         self.admit_one(request, tried, avoided)
     }
 
-    fn ended(&self, outcome: Outcome, elapsed: Duration) {
+    fn ended(&self, outcome: Outcome, elapsed: u64) {
         if let Some(repeats) = &self.settings.repeats {
             repeats.time(outcome, elapsed);
         }

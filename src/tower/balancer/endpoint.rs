@@ -176,6 +176,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     }
 
     /// Tells the load how an attempt ended, and gives its ticket back.
+    #[inline]
     pub(crate) fn give_back(&self, ticket: L::Ticket, outcome: Outcome, now: &Now) {
         let mut is_told = false;
         self.track(|load| {
@@ -208,6 +209,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Runs code of the tracker, which answers whether a place may have come free. The tracker may be the user's, and this
     /// may run while a panic unwinds.
+    #[inline]
     fn track(&self, code: impl FnOnce(&L) -> bool) {
         match contained(|| code(&self.load)) {
             Some(true) => self.home.place_freed(),
@@ -216,13 +218,14 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         }
     }
 
-    /// Settles an attempt whose load was settled already.
+    /// Settles an attempt whose load was settled already, and that took so many nanoseconds.
+    #[inline]
     pub(crate) fn ended(
         &self,
         permit: Option<CircuitTicket>,
         phase: Phase,
         outcome: Outcome,
-        elapsed: Duration,
+        elapsed: u64,
         now: &Now,
         is_followed: bool,
     ) {
@@ -231,6 +234,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             self.home.ended(outcome, elapsed);
         }
         if is_followed {
+            let elapsed = Duration::from_nanos(elapsed);
             self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }
         self.statistics.ended(outcome, elapsed);
@@ -294,10 +298,11 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     type Ticket = Admitted<L::Ticket>;
 
+    #[inline]
     fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
         let now = Now::at(self.now());
         self.give_back(admitted.ticket, outcome, &now);
-        let elapsed = now.since_nanos(admitted.started);
+        let elapsed = now.nanos_since(admitted.started);
         self.ended(admitted.permit, phase, outcome, elapsed, &now, is_followed);
     }
 }

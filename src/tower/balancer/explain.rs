@@ -3,14 +3,14 @@
 use super::balancer::Balancer;
 use super::cluster::Cluster;
 use crate::core::policy::Explained;
-use crate::core::{Attempted, LoadTracker, Now};
+use crate::core::{LoadTracker, Now};
 
 impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     /// Says whom the first attempt of a request would be sent to now.
     pub(super) fn explain_pick(&self, request: &R) -> Explained {
         let now = Now::at(self.settings.timer.now());
-        let (pool, tried) = (self.pool.load_full(), Attempted::new());
-        let view = pool.view(&tried, &now);
+        let pool = self.pool.load_full();
+        let view = pool.view(&now);
         let decision = self.settings.picker.explain(&view, request);
         Explained::new(&view, decision, |member| member.endpoint().name().to_string())
     }

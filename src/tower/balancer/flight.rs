@@ -76,6 +76,12 @@ pub(super) enum Failure<T> {
     Failed(BalancerError),
 }
 
+impl<S: Service<R>, R, L: LoadTracker> Flight<S, R, L> {
+    pub(super) fn has_landed(&self) -> bool {
+        self.attempt.is_none()
+    }
+}
+
 impl<S, R, L> Flight<S, R, L>
 where
     S: Service<R, Error: Into<BoxError>>,
@@ -96,10 +102,6 @@ where
             Stage::Calling { .. } => self.attempt.as_ref(),
             _ => None,
         }
-    }
-
-    pub(super) fn has_landed(&self) -> bool {
-        self.attempt.is_none()
     }
 
     /// # Panics
@@ -176,22 +178,30 @@ where
         let (Some(attempt), Current::Calling { response }) =
             (this.attempt.as_mut(), this.stage.as_mut().project())
         else {
-            landed_before()
+            polled_after_completion()
         };
-        let answer = match attempt.run(|| response.poll(cx)) {
-            Poll::Ready(answer) => Some(answer),
-            Poll::Pending => {
-                ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
-                None
-            }
+        let Poll::Ready(answer) = attempt.run(|| response.poll(cx)) else {
+            ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+            this.stage.set(Stage::Landed);
+            let landed = Landed(this.attempt);
+            let Some(attempt) = landed.0 else { polled_after_completion() };
+            return Poll::Ready(too_late(attempt, None, progress));
         };
         this.stage.set(Stage::Landed);
-        let landed = Landed(this.attempt);
-        let Some(attempt) = landed.0 else { landed_before() };
-        Poll::Ready(match answer {
-            Some(answer) => conclude(attempt, answer, progress),
-            None => too_late(attempt, None, progress),
-        })
+        let outcome = attempt.endpoint().home().classify(answer.as_ref());
+        match answer {
+            Ok(response) if !outcome.is_error() => {
+                let open = land(attempt, outcome, progress.keeps_open);
+                // Before the answer is put together, so that it is not moved once more.
+                *this.attempt = None;
+                Poll::Ready(Landing::Answered(Answer { response, open }))
+            }
+            failure => {
+                let landed = Landed(this.attempt);
+                let Some(attempt) = landed.0 else { polled_after_completion() };
+                Poll::Ready(lose(attempt, failure, outcome, progress))
+            }
+        }
     }
 }
 
@@ -204,30 +214,18 @@ impl<S, R, L: LoadTracker> Drop for Landed<'_, S, R, L> {
     }
 }
 
-/// Classifies an answer, and ends the attempt unless it is to last until the response ends.
+/// Ends an attempt that was answered, unless it is to last until the response ends.
 #[inline]
-fn conclude<S, R, L>(
+fn land<S, R, L: LoadTracker>(
     attempt: &mut Attempt<S, R, L>,
-    answer: Result<S::Response, S::Error>,
-    progress: &mut Progress<S, R, L>,
-) -> Landing<S, R, L>
-where
-    S: Service<R, Error: Into<BoxError>>,
-    L: LoadTracker,
-{
-    let outcome = attempt.endpoint().home().classify(answer.as_ref());
-    match answer {
-        Ok(response) if !outcome.is_error() => {
-            let open = if progress.keeps_open {
-                Some(Box::new(Answered::new(attempt, outcome)))
-            } else {
-                attempt.end(outcome);
-                None
-            };
-            Landing::Answered(Answer { response, open })
-        }
-        failure => lose(attempt, failure, outcome, progress),
+    outcome: Outcome,
+    keeps_open: bool,
+) -> Option<Box<Answered<S, R, L>>> {
+    if keeps_open {
+        return Some(Box::new(Answered::new(attempt, outcome)));
     }
+    attempt.end(outcome);
+    None
 }
 
 /// Ends an attempt that failed.
@@ -303,6 +301,6 @@ where
 }
 
 #[cold]
-fn landed_before() -> ! {
-    panic!("an attempt was polled after it had landed")
+pub(super) fn polled_after_completion() -> ! {
+    panic!("`ResponseFuture` was polled after it was ready")
 }

@@ -11,7 +11,7 @@ use tower_service::Service;
 
 use super::admission::Obstacle;
 use super::dispatch::Dispatch;
-use super::flight::{Answer, Failure, Flight, Landing, Loss};
+use super::flight::{Answer, Failure, Flight, Landing, Loss, polled_after_completion};
 use super::handle::Handle;
 use super::hedging::Hedging;
 use super::readying::Progress;
@@ -135,7 +135,10 @@ where
                     };
                     match ready!(landing) {
                         Landing::Answered(answer) => {
-                            self.finish();
+                            // Otherwise it has landed, and nothing is left.
+                            if this.again.is_some() {
+                                self.finish();
+                            }
                             return Poll::Ready(Ok(answer));
                         }
                         Landing::Refused(error) => Some(Failure::Failed(error)),
@@ -257,19 +260,14 @@ impl<S: Service<R>, R, L: LoadTracker> ResponseFuture<S, R, L> {
     }
 }
 
-#[cold]
-fn polled_after_completion() -> ! {
-    panic!("`ResponseFuture` was polled after it was ready")
-}
-
 impl<S: Service<R>, R, L: LoadTracker> fmt::Debug for ResponseFuture<S, R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
+        let state = match &self.state {
             State::Failed { .. } => "failed",
             State::Waiting { .. } => "waiting",
-            State::Flying { .. } => "under way",
+            State::Flying { flight } if !flight.has_landed() => "under way",
             State::Resting { .. } => "resting",
-            State::Done => "done",
+            State::Flying { .. } | State::Done => "done",
         };
         f.debug_struct("ResponseFuture")
             .field("state", &state)

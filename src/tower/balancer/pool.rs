@@ -125,16 +125,8 @@ impl<K, B, S, R, L: LoadTracker> Pool<K, B, S, R, L> {
     }
 
     #[inline]
-    pub(super) fn view<'a>(
-        &'a self,
-        attempted: &'a Attempted,
-        now: &'a Now,
-    ) -> View<'a, Member<K, B, S, R, L>> {
-        View::new(&self.members)
-            .prepared(&self.prepared)
-            .eligibility(&self.eligibility)
-            .avoiding(attempted)
-            .with_now(now)
+    pub(super) fn view<'a>(&'a self, now: &'a Now) -> View<'a, Member<K, B, S, R, L>> {
+        View::new(&self.members).prepared(&self.prepared).eligibility(&self.eligibility).with_now(now)
     }
 
     /// Finds an endpoint: where it says that it is, or by a search.

@@ -122,9 +122,10 @@ impl<R> Repeats<R> {
         sent < self.retry.max_attempts()
     }
 
-    pub(super) fn time(&self, outcome: Outcome, elapsed: Duration) {
+    /// Learns from an attempt that took so many nanoseconds when hedges are due.
+    pub(super) fn time(&self, outcome: Outcome, elapsed: u64) {
         if let Some(hedge) = &self.hedge {
-            hedge.record(outcome, elapsed);
+            hedge.record(outcome, Duration::from_nanos(elapsed));
         }
     }
 

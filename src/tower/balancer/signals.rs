@@ -1,14 +1,14 @@
 //! What health knows of one endpoint.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::statistics::{Answers, Statistics};
 use crate::core::{Changes, Exclusions, Now, Outcome};
 use crate::health::slow_start::Ramp;
 use crate::health::{
     ActiveHealth, ActiveHealthConfig, CircuitConfig, CircuitState, Ejection, EjectorConfig, ExclusionBudget,
-    HealthSignal, OutcomeWindow, OutlierSample, PassiveHealth, ProbeState, SlowStartConfig, UnknownPolicy,
-    WindowConfig,
+    HealthSignal, OutlierSample, PassiveHealth, ProbeState, SlowStartConfig, UnknownPolicy,
 };
 use crate::sync::{AtomicU64, Ordering};
 
@@ -29,7 +29,7 @@ impl HealthSettings {
         Signals {
             circuit: circuit.map(|config| PassiveHealth::new(config.clone()).with_budget(Arc::clone(budget))),
             probed: self.probes.map(|config| Arc::new(ActiveHealth::new(config))),
-            outlying: self.outliers.map(|config| Outlying::new(&config, budget)),
+            outlying: self.outliers.map(|_| Outlying::new(budget)),
             ramp: self.slow_start.map(Ramp::new),
         }
     }
@@ -56,9 +56,9 @@ impl Signals {
         self.outlying.as_ref()
     }
 
-    /// Takes note of how an attempt ended.
+    /// Takes note of how an attempt ended that took so many nanoseconds, where the statistics do not say it all.
     #[inline]
-    pub(super) fn ended(&self, outcome: Outcome, elapsed: Duration, now: &Now) {
+    pub(super) fn ended(&self, outcome: Outcome, elapsed: u64, now: &Now) {
         if let Some(outlying) = &self.outlying {
             outlying.ended(outcome, elapsed, now);
         }
@@ -67,6 +67,20 @@ impl Signals {
     /// Returns the reasons of all signals.
     #[inline]
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
+        // Nearly all are well, and each pick asks.
+        if self.are_quiet() { Exclusions::NONE } else { self.objections(now) }
+    }
+
+    /// Tells whether no signal can object, whatever the time.
+    #[inline]
+    fn are_quiet(&self) -> bool {
+        self.circuit.as_ref().is_none_or(PassiveHealth::is_closed)
+            && self.outlying.as_ref().is_none_or(|outlying| outlying.ejection.is_in())
+            && self.probed.as_ref().is_none_or(|probed| probed.is_healthy())
+    }
+
+    #[cold]
+    fn objections(&self, now: &Now) -> Exclusions {
         let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
         let outlier = self.outlying.as_ref().map_or(Exclusions::NONE, |of| of.ejection.exclusions(now));
         let probe = self.probed.as_ref().map_or(Exclusions::NONE, |probed| probed.exclusions(now));
@@ -123,23 +137,50 @@ impl Signals {
 }
 
 /// What an endpoint is compared with its peers by, and whether it was ejected for it.
+///
+/// What it is judged by is what its statistics have counted since it was last judged, so that attempts count nothing twice.
+/// Only the driver judges.
 pub(super) struct Outlying {
-    window: OutcomeWindow,
     ejection: Arc<Ejection>,
+    /// Answers that have no say any more: they were judged, or to what was sent before it returned.
+    past: Past,
     /// When it last returned, as [`Now::nanos`]; what was sent before has no say any more.
     returned: AtomicU64,
+}
+
+#[derive(Default)]
+struct Past {
+    answered: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Past {
+    fn add(&self, answers: Answers) {
+        // Statistics, which nothing else depends on: no ordering.
+        self.answered.fetch_add(answers.answered, Ordering::Relaxed);
+        self.failed.fetch_add(answers.failed, Ordering::Relaxed);
+    }
+
+    /// Returns what is not past of these, and adds it.
+    ///
+    /// A failure is counted before its answer is: it waits for that.
+    fn take(&self, answers: Answers) -> Answers {
+        let new = |now: u64, past: &AtomicU64| now.saturating_sub(past.load(Ordering::Relaxed));
+        let answered = new(answers.answered, &self.answered);
+        let taken = Answers { answered, failed: new(answers.failed, &self.failed).min(answered) };
+        self.add(taken);
+        taken
+    }
 }
 
 impl Outlying {
     /// Stands for no return: 292 years from the first instant that this process asked about.
     const NEVER: u64 = 1 << 63;
 
-    fn new(config: &EjectorConfig, budget: &Arc<ExclusionBudget>) -> Self {
-        // A sweep judges what came since the last one.
-        let age = config.interval().max(WindowConfig::MIN_AGE);
+    fn new(budget: &Arc<ExclusionBudget>) -> Self {
         Self {
-            window: OutcomeWindow::new(WindowConfig::default().with_age(age).unwrap_or_default()),
             ejection: Arc::new(Ejection::new(Arc::clone(budget))),
+            past: Past::default(),
             returned: AtomicU64::new(Self::NEVER),
         }
     }
@@ -148,29 +189,30 @@ impl Outlying {
         &self.ejection
     }
 
-    /// Returns what became of the attempts since the last sweep.
-    pub(super) fn sample(&self, now: &Now) -> OutlierSample {
-        self.window.counts(now).into()
+    /// Returns what became of the attempts since this was last asked.
+    pub(super) fn sample(&self, statistics: &Statistics) -> OutlierSample {
+        let Answers { answered, failed } = self.past.take(statistics.answers());
+        OutlierSample::new(answered - failed, answered)
     }
 
     /// Gives the endpoint a fresh start when its ejection is over.
-    pub(super) fn start_anew(&self, now: &Now) {
+    pub(super) fn start_anew(&self, statistics: &Statistics, now: &Now) {
         // Relaxed: of an attempt that ends at the same time it may be said either way.
         self.returned.store(now.nanos(), Ordering::Relaxed);
-        self.window.clear();
+        let _forgotten = self.sample(statistics);
     }
 
     #[inline]
-    fn ended(&self, outcome: Outcome, elapsed: Duration, now: &Now) {
+    fn ended(&self, outcome: Outcome, elapsed: u64, now: &Now) {
         let returned = self.returned.load(Ordering::Relaxed);
-        if returned == Self::NEVER || !began_before(returned, elapsed, now) {
-            self.window.record(outcome, now);
+        if returned != Self::NEVER && began_before(returned, elapsed, now) {
+            self.past.add(Answers::of(outcome));
         }
     }
 }
 
 /// Tells whether what took `elapsed` until now began before `instant`. A clock that went back to before it cannot tell.
-fn began_before(instant: u64, elapsed: Duration, now: &Now) -> bool {
+fn began_before(instant: u64, elapsed: u64, now: &Now) -> bool {
     let since = now.nanos().wrapping_sub(instant).cast_signed();
-    u64::try_from(since).is_ok_and(|since| elapsed > Duration::from_nanos(since))
+    u64::try_from(since).is_ok_and(|since| elapsed > since)
 }

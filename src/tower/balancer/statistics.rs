@@ -1,7 +1,5 @@
 //! What has happened at an endpoint so far.
 
-use std::time::Duration;
-
 use crate::core::Outcome;
 use crate::core::histogram::Histogram;
 use crate::sync::{AtomicU64, Ordering};
@@ -17,6 +15,20 @@ pub(super) struct Statistics {
     pub(super) cancelled: AtomicU64,
 }
 
+/// How many attempts were answered, and how many of the answers were no success.
+#[derive(Clone, Copy)]
+pub(super) struct Answers {
+    pub(super) answered: u64,
+    pub(super) failed: u64,
+}
+
+impl Answers {
+    /// Returns what an attempt adds that ended so.
+    pub(super) fn of(outcome: Outcome) -> Self {
+        Self { answered: u64::from(outcome != Outcome::Cancelled), failed: u64::from(outcome.is_error()) }
+    }
+}
+
 impl Statistics {
     pub(super) fn new() -> Self {
         Self {
@@ -28,7 +40,8 @@ impl Statistics {
         }
     }
 
-    pub(super) fn ended(&self, outcome: Outcome, elapsed: Duration) {
+    #[inline]
+    pub(super) fn ended(&self, outcome: Outcome, elapsed: u64) {
         let counter = match outcome {
             // What was answered and did not fail.
             Outcome::Success => None,
@@ -41,8 +54,17 @@ impl Statistics {
             counter.fetch_add(1, Ordering::SeqCst);
         }
         if outcome != Outcome::Cancelled {
-            self.latency.record(elapsed);
+            self.latency.record_nanos(elapsed);
         }
+    }
+
+    /// Counts what was answered so far. There are as many failures as those answers had, or more, whose answers are not
+    /// counted yet.
+    pub(super) fn answers(&self) -> Answers {
+        let answered = self.latency.counts().sum();
+        let [failures, overloads] =
+            [&self.failures, &self.overloads].map(|count| count.load(Ordering::SeqCst));
+        Answers { answered, failed: failures + overloads }
     }
 
     /// Counts the attempts that have started and not ended, of which so many were answered by the latency.

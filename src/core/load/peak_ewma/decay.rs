@@ -2,7 +2,7 @@
 
 /// Computes `exp(-ticks/tau)` as `2^-y` with `y` in fixed point: 12 bits of whole halvings above 52 bits of fraction.
 ///
-/// The whole part is subtracted from the exponent of a double, the fraction goes through a polynomial. Its form fixes both
+/// The whole part becomes the exponent of a double, the fraction goes through a polynomial. Its form fixes both
 /// ends, `1` and `1/2`, so that neighbouring halvings meet and the curve falls throughout; in between it is off by less than
 /// one part in a hundred million, a fiftieth of what an estimate keeps. A policy measures two members per pick, and a
 /// library's exponential costs more than all the rest of that.
@@ -32,16 +32,19 @@ impl Rate {
         Self((halvings_per_tick * (1_u64 << FRACTION_BITS) as f64) as u64)
     }
 
-    /// Returns the share of the past that is left after `ticks`: 1 after none, and zero but for rounding after very many.
+    /// Returns what is left of `value` after `ticks`: all after none, and zero but for rounding after very many.
+    ///
+    /// Whoever compares two waits for this, so its parts do not wait for each other.
     #[inline]
-    pub(super) fn kept_after(self, ticks: u64) -> f64 {
+    pub(super) fn decayed(self, value: f64, ticks: u64) -> f64 {
         let halvings = ticks.saturating_mul(self.0);
         let whole = (halvings >> FRACTION_BITS).min(1000);
         let rest = f64::from_bits(1.0_f64.to_bits() | halvings & FRACTION_MASK) - 1.0;
         let square = rest * rest;
         let bend = (BEND[0] + BEND[1] * rest) + square * ((BEND[2] + BEND[3] * rest) + square * BEND[4]);
         let share = 1.0 - 0.5 * rest + (rest - square) * bend;
-        f64::from_bits(share.to_bits() - (whole << FRACTION_BITS))
+        let halved = value * f64::from_bits(1.0_f64.to_bits() - (whole << FRACTION_BITS));
+        halved * share
     }
 }
 
@@ -55,7 +58,7 @@ mod tests {
         let rate = Rate::new(1, tau);
         let mut last = 1.0;
         for ticks in 0..30 * tau {
-            let kept = rate.kept_after(ticks);
+            let kept = rate.decayed(1.0, ticks);
             if ticks % 101 == 0 {
                 let exact = (-(ticks as f64) / tau as f64).exp();
                 assert!((kept / exact - 1.0).abs() < 1.0e-8, "{kept} instead of {exact} after {ticks}");
@@ -68,8 +71,8 @@ mod tests {
     #[test]
     fn its_ends_are_exact() {
         for tau in [1, 1 << 20, u64::MAX] {
-            assert!((Rate::new(1 << 14, tau).kept_after(0) - 1.0).abs() < f64::EPSILON);
+            assert!((Rate::new(1 << 14, tau).decayed(1.0, 0) - 1.0).abs() < f64::EPSILON);
         }
-        assert!(Rate::new(1, 1).kept_after(u64::MAX) < 1.0e-300);
+        assert!(Rate::new(1, 1).decayed(1.0, u64::MAX) < 1.0e-300);
     }
 }

@@ -40,20 +40,19 @@ impl Estimate {
     }
 
     /// Learns the latency of a success: a higher one is believed at once, a lower one blends in.
+    #[inline]
     pub(super) fn observe(&self, latency: f64, now: u64, rate: Rate) {
-        self.update(|word| {
-            let known = decode(word);
-            let code = if latency > known {
-                encode(latency, HALF)
-            } else {
-                let ticks = ticks_since(word, now);
-                if ticks == 0 {
-                    return None;
-                }
-                encode(latency + (known - latency) * rate.kept_after(ticks), dither(now))
-            };
-            Some(pack(code, later_date(word, now)))
-        });
+        let word = self.0.load(Ordering::Relaxed);
+        let Some(next) = observed(word, latency, now, rate) else { return };
+        if self.0.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            self.observe_again(latency, now, rate);
+        }
+    }
+
+    /// Observes when somebody else has just done so.
+    #[cold]
+    fn observe_again(&self, latency: f64, now: u64, rate: Rate) {
+        self.update(|word| observed(word, latency, now, rate));
     }
 
     /// Learns that the latency is at least this, from an attempt whose caller gave up.
@@ -79,9 +78,25 @@ impl Estimate {
     }
 }
 
+/// Returns what follows from a success, if that is anything new.
+#[inline]
+fn observed(word: u64, latency: f64, now: u64, rate: Rate) -> Option<u64> {
+    let known = decode(word);
+    let code = if latency > known {
+        encode(latency, HALF)
+    } else {
+        let ticks = ticks_since(word, now);
+        if ticks == 0 {
+            return None;
+        }
+        encode(latency + rate.decayed(known - latency, ticks), dither(now))
+    };
+    Some(pack(code, later_date(word, now)))
+}
+
 #[inline]
 fn projected(word: u64, now: u64, rate: Rate) -> f64 {
-    decode(word) * rate.kept_after(ticks_since(word, now))
+    rate.decayed(decode(word), ticks_since(word, now))
 }
 
 fn pack(code: u64, date: u64) -> u64 {

@@ -21,7 +21,12 @@ impl Failures {
         Self(AtomicU64::new(0))
     }
 
+    /// Tells whether there is no streak, as nearly always.
     #[inline]
+    pub(super) fn are_none(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
     pub(super) fn project(&self, now: u64, tau: u64) -> u32 {
         match self.0.load(Ordering::Relaxed) {
             0 => 0,
@@ -31,7 +36,6 @@ impl Failures {
 
     /// Tells whether the last failure of a streak is so long ago that its member is worth one attempt: [`PAUSE`] after one
     /// failure, twice that after each further one, at most tau.
-    #[inline]
     pub(super) fn is_due(&self, now: u64, tau: u64) -> bool {
         match self.0.load(Ordering::Relaxed) {
             0 => false,
@@ -47,7 +51,7 @@ impl Failures {
     }
 
     pub(super) fn reset(&self) {
-        if self.0.load(Ordering::Relaxed) != 0 {
+        if !self.are_none() {
             self.0.store(0, Ordering::Relaxed);
         }
     }

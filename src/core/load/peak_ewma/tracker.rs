@@ -50,8 +50,8 @@ use crate::core::{AtCapacity, LoadMetric, LoadTracker, Now, Outcome};
 ///
 /// All state is in one cache line of atomics; no locks. Measuring is four loads and one
 /// exponential in about ten multiplications.
-/// [`start`](LoadTracker::start) is one atomic read-modify-write, or two for a witness; an attempt takes two to four more
-/// until its end. Each is repeated only when another thread changed the same word in between. Seeding looks at no more
+/// [`start`](LoadTracker::start) is one atomic read-modify-write; an attempt takes one or two more until its end, three when
+/// it fails. Each is repeated only when another thread changed the same word in between. Seeding looks at no more
 /// than eight peers.
 ///
 /// # Examples
@@ -169,48 +169,15 @@ impl PeakEwma {
     fn latency(&self, now: u64) -> f64 {
         // Signed: processors turn that into a double in one step, and neither an age nor a count reaches 2^63.
         let age = self.witness.age(now).cast_signed() as f64;
-        self.estimate.project(now, self.rate).max(age).max(1.0)
-    }
-}
-
-impl Default for PeakEwma {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl LoadMetric for PeakEwma {
-    #[inline]
-    fn measure(&self, now: &Now) -> f64 {
-        let now = now.nanos();
-        let pending = self.pending.count();
-        if pending == 0 && self.failures.is_due(now, self.tau) {
-            // For one attempt: from its start on it is pending, and the penalty counts again.
-            return 1.0;
-        }
-        let penalty = f64::from(1_u32 << self.failures.project(now, self.tau));
-        self.latency(now) * penalty * (pending.cast_signed() as f64 + 1.0)
+        let latency = self.estimate.project(now, self.rate);
+        // Not by `max`, which looks at whether they are numbers.
+        let latency = if age > latency { age } else { latency };
+        if latency > 1.0 { latency } else { 1.0 }
     }
 
-    #[inline]
-    fn is_idle(&self, now: &Now) -> bool {
-        self.pending.count() == 0 && self.failures.project(now.nanos(), self.tau) == 0
-    }
-}
-
-impl LoadTracker for PeakEwma {
-    type Ticket = PeakEwmaTicket;
-
-    #[inline]
-    fn start(&self, now: &Now) -> Result<PeakEwmaTicket, AtCapacity> {
-        self.pending.admit()?;
-        let started = now.nanos();
-        Ok(PeakEwmaTicket { started, token: self.witness.call(started) })
-    }
-
-    fn responded(&self, ticket: PeakEwmaTicket, outcome: Outcome, now: &Now) {
-        let now = now.nanos();
-        let taken = clock::since(ticket.started, now) as f64;
+    /// Learns from an attempt that is no mere success after a success.
+    #[cold]
+    fn learn(&self, taken: f64, outcome: Outcome, now: u64) {
         match outcome {
             Outcome::Success => {
                 if self.failures.is_due(now, self.tau) {
@@ -226,6 +193,63 @@ impl LoadTracker for PeakEwma {
                 self.failures.add(now, self.tau);
             }
             Outcome::Cancelled => self.estimate.raise(taken, now, self.rate),
+        }
+    }
+
+    /// Measures a member that has failed.
+    #[cold]
+    fn measure_failing(&self, pending: u64, now: u64) -> f64 {
+        if pending == 0 && self.failures.is_due(now, self.tau) {
+            // For one attempt: from its start on it is pending, and the penalty counts again.
+            return 1.0;
+        }
+        let penalty = f64::from(1_u32 << self.failures.project(now, self.tau));
+        self.latency(now) * penalty * (pending.cast_signed() as f64 + 1.0)
+    }
+}
+
+impl Default for PeakEwma {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LoadMetric for PeakEwma {
+    #[inline]
+    fn measure(&self, now: &Now) -> f64 {
+        let now = now.nanos();
+        let pending = self.pending.count();
+        if self.failures.are_none() {
+            self.latency(now) * (pending.cast_signed() as f64 + 1.0)
+        } else {
+            self.measure_failing(pending, now)
+        }
+    }
+
+    #[inline]
+    fn is_idle(&self, now: &Now) -> bool {
+        self.pending.count() == 0
+            && (self.failures.are_none() || self.failures.project(now.nanos(), self.tau) == 0)
+    }
+}
+
+impl LoadTracker for PeakEwma {
+    type Ticket = PeakEwmaTicket;
+
+    #[inline]
+    fn start(&self, now: &Now) -> Result<PeakEwmaTicket, AtCapacity> {
+        self.pending.admit()?;
+        let started = now.nanos();
+        Ok(PeakEwmaTicket { started, token: self.witness.call(started) })
+    }
+
+    fn responded(&self, ticket: PeakEwmaTicket, outcome: Outcome, now: &Now) {
+        let now = now.nanos();
+        let taken = clock::since(ticket.started, now).cast_signed() as f64;
+        if matches!(outcome, Outcome::Success) && self.failures.are_none() {
+            self.estimate.observe(taken, now, self.rate);
+        } else {
+            self.learn(taken, outcome, now);
         }
         self.witness.dismiss(ticket.token);
     }

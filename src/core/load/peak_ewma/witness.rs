@@ -7,6 +7,10 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// The lower 12 bits are a generation, odd while there is a witness; the upper 52 bits are its start in units of 64 ns.
 /// A token is the whole word, so the end of an earlier witness cannot dismiss a later one that started at the same time.
+///
+/// The word is stored and never exchanged, which would cost each attempt as much as all the rest of it. Of attempts that
+/// race for the place the last one has it, and whoever has it leaves it free: no witness outlives its attempt. At worst one
+/// that lost the race hangs unseen until the next attempt, which is a witness again.
 #[derive(Debug)]
 pub(super) struct Witness(AtomicU64);
 
@@ -25,13 +29,13 @@ impl Witness {
     /// Makes the attempt that starts now the witness, if there is none.
     #[inline]
     pub(super) fn call(&self, now: u64) -> Token {
-        let word = self.0.load(Ordering::Relaxed);
+        // Acquire, and release below: they carry on the release of the dismissal before it.
+        let word = self.0.load(Ordering::Acquire);
         if is_present(word) {
             return None;
         }
         let next = (now >> UNIT_SHIFT) << GENERATION_BITS | next_generation(word);
-        // Relaxed: an exchange carries on the release of the dismissal before it.
-        self.0.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+        self.0.store(next, Ordering::Release);
         std::num::NonZeroU64::new(next)
     }
 
@@ -41,12 +45,7 @@ impl Witness {
         let Some(token) = token else { return };
         if self.0.load(Ordering::Relaxed) == token.get() {
             // Release, with the acquire in `age`: who no longer sees the witness sees the estimate that it left behind.
-            let _ = self.0.compare_exchange(
-                token.get(),
-                next_generation(token.get()),
-                Ordering::Release,
-                Ordering::Relaxed,
-            );
+            self.0.store(next_generation(token.get()), Ordering::Release);
         }
     }
 

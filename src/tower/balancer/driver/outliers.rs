@@ -44,11 +44,14 @@ where
         let members: Vec<(&Endpoint<S, R, L>, &Outlying)> =
             pool.members.iter().map(Member::endpoint).filter_map(|endpoint| judged(endpoint)).collect();
         let ejections: Vec<_> = members.iter().map(|(_, outlying)| Arc::clone(outlying.ejection())).collect();
-        let actions = self.ejector.advance(now, &ejections, |at| members[at].1.sample(now));
+        let actions = self.ejector.advance(now, &ejections, |at| {
+            let (endpoint, outlying) = members[at];
+            outlying.sample(endpoint.statistics())
+        });
         for action in actions {
             let (endpoint, outlying) = members[action.member()];
             if matches!(action, EjectorAction::Return { .. }) {
-                outlying.start_anew(now);
+                outlying.start_anew(endpoint.statistics(), now);
                 cluster.reseed(endpoint, now);
             }
             tell(&*cluster.settings.hook, &event(endpoint.name(), action));
