@@ -33,21 +33,21 @@ impl Ledger {
 #[derive(Debug, Default)]
 pub(super) struct Round {
     /// Numbers of the permits that are out: at most as many as there are permits.
-    out: Vec<u32>,
-    issued: u32,
+    out: Vec<u64>,
+    issued: u64,
     successes: u32,
 }
 
 impl Round {
     /// Takes a permit and returns its number.
-    pub(super) fn issue(&mut self) -> u32 {
+    pub(super) fn issue(&mut self) -> u64 {
         self.issued = self.issued.wrapping_add(1);
         self.out.push(self.issued);
         self.issued
     }
 
     /// Takes a permit back; `false` when it is not out.
-    pub(super) fn take_back(&mut self, number: u32) -> bool {
+    pub(super) fn take_back(&mut self, number: u64) -> bool {
         let place = self.out.iter().position(|out| *out == number);
         place.map(|place| self.out.swap_remove(place)).is_some()
     }

@@ -121,7 +121,7 @@ impl PassiveHealth {
     pub fn settle(&self, ticket: CircuitTicket, outcome: Outcome, now: &Now) -> Completion {
         // Nearly all attempts are so.
         if matches!(outcome, Outcome::Success)
-            && ticket.role == Role::Regular
+            && matches!(ticket.role, Role::Regular)
             && self.word.load().is_untouched_in(ticket.epoch())
         {
             return Completion::Counted;

@@ -22,12 +22,16 @@ pub struct CircuitTicket {
 }
 
 /// What the result of an attempt is used for.
+///
+/// All of it is as wide as a word, so that a ticket that moves right after it was made is read as it was written; otherwise
+/// the processor waits for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub(super) enum Role {
     /// Admitted by a closed circuit: failures count.
     Regular,
     /// Holds the half-open permit with this number.
-    Probe(u32),
+    Probe(u64),
     /// Admitted past a circuit that would have refused it: decides nothing.
     Bystander,
 }

@@ -60,7 +60,7 @@ impl PassiveHealth {
 
     /// Takes the result of a half-open probe.
     #[cold]
-    pub(super) fn decide(&self, epoch: u64, number: u32, outcome: Outcome, now: &Now) -> Completion {
+    pub(super) fn decide(&self, epoch: u64, number: u64, outcome: Outcome, now: &Now) -> Completion {
         self.transition(|ledger| {
             self.expire(ledger, now);
             let Some(word) = self.take_back(ledger, epoch, number) else {
@@ -221,7 +221,7 @@ impl PassiveHealth {
     }
 
     /// Takes a permit back and returns the word with one more free, if it was out in this epoch.
-    fn take_back(&self, ledger: &mut Ledger, epoch: u64, number: u32) -> Option<Word> {
+    fn take_back(&self, ledger: &mut Ledger, epoch: u64, number: u64) -> Option<Word> {
         let word = self.word.load();
         let is_current = word.kind() == Kind::HalfOpen && word.epoch() == epoch;
         (is_current && ledger.round.take_back(number)).then(|| word.with_payload(word.payload() + 1))

@@ -26,9 +26,19 @@ pub(crate) type Obstacle = Box<BalancerErrorKind>;
 /// What came of a pick instead of an attempt.
 enum Missed {
     /// The member at this position may not be had any more.
-    Lost(usize, Exclusions),
+    Lost(usize, Lost),
     /// There is nobody.
     Nobody(Obstacle),
+}
+
+/// What is gone of a member that was picked. As wide as a word, so that it does not share one with what is had otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Lost {
+    /// Others were faster and have its places; by now they may be free again.
+    Place,
+    /// It is not to be called any more.
+    Member,
 }
 
 impl Missed {
@@ -40,7 +50,8 @@ impl Missed {
             InvalidSelection::Excluded { index, exclusions }
                 if exclusions.without(Exclusions::VOLATILE | pool.said_of(index)).is_empty() =>
             {
-                Self::Lost(index, exclusions)
+                let is_full = exclusions.contains(Exclusion::Capacity);
+                Self::Lost(index, if is_full { Lost::Place } else { Lost::Member })
             }
             error => Self::Nobody(Box::new(BalancerErrorKind::InvalidSelection(error))),
         }
@@ -57,23 +68,23 @@ impl<F: Fn()> Drop for Unstarted<F> {
     }
 }
 
-/// Takes what an attempt needs of an endpoint. When somebody else was faster, the error is what excludes it now.
+/// Takes what an attempt needs of an endpoint.
 #[expect(clippy::inline_always, reason = "what is admitted is not to be moved once more")]
 #[inline(always)]
 fn admit<S, R, L: LoadTracker>(
     endpoint: &Endpoint<S, R, L>,
     panic: bool,
     now: &Now,
-) -> Result<Admitted<L::Ticket>, Exclusions> {
+) -> Result<Admitted<L::Ticket>, Lost> {
     // First, as the tracker may be the user's and panic: nothing is held by then.
-    let Ok(ticket) = endpoint.load().start(now) else { return Err(Exclusion::Capacity.into()) };
+    let Ok(ticket) = endpoint.load().start(now) else { return Err(Lost::Place) };
     let permit = match endpoint.circuit() {
         None => None,
         Some(circuit) if panic => Some(circuit.admit_forced(now)),
         Some(circuit) => {
             let Ok(permit) = circuit.admit(now) else {
                 endpoint.give_back(ticket, Outcome::Cancelled, now);
-                return Err(Exclusion::Circuit.into());
+                return Err(Lost::Member);
             };
             Some(permit)
         }
@@ -83,7 +94,7 @@ fn admit<S, R, L: LoadTracker>(
         if let (Some(circuit), Some(permit)) = (endpoint.circuit(), permit) {
             circuit.settle(permit, Outcome::Cancelled, now);
         }
-        return Err(Exclusion::Draining.into());
+        return Err(Lost::Member);
     }
     Ok(Admitted { permit, ticket, started: now.nanos() })
 }
@@ -107,9 +118,9 @@ where
         }
         match self.try_admit(&pool, &pool.view(&now), false, request, &now) {
             Ok(lease) => Ok(lease),
-            Err(Missed::Lost(position, exclusions)) => {
-                let places_lost = exclusions.contains(Exclusion::Capacity);
-                self.admit_beside(&pool, Attempted::from_iter([position]), places_lost, request, &now)
+            Err(Missed::Lost(position, lost)) => {
+                let attempted = Attempted::from_iter([position]);
+                self.admit_beside(&pool, attempted, lost == Lost::Place, request, &now)
             }
             Err(Missed::Nobody(obstacle)) => Err(obstacle),
         }
@@ -135,8 +146,8 @@ where
             };
             match self.try_admit(pool, &view, places_lost, request, now) {
                 Ok(lease) => return Ok(lease),
-                Err(Missed::Lost(position, exclusions)) => {
-                    places_lost |= exclusions.contains(Exclusion::Capacity);
+                Err(Missed::Lost(position, lost)) => {
+                    places_lost |= lost == Lost::Place;
                     attempted.insert(position);
                 }
                 Err(Missed::Nobody(obstacle)) => return Err(obstacle),
@@ -173,7 +184,7 @@ where
         std::mem::forget(unstarted);
         match start() {
             Ok(attempt) => Ok(Lease { attempt, service }),
-            Err(exclusions) => Err(Missed::Lost(selection.index(), exclusions)),
+            Err(lost) => Err(Missed::Lost(selection.index(), lost)),
         }
     }
 
@@ -185,7 +196,7 @@ where
         endpoint: &Arc<Endpoint<S, R, L>>,
         panic: bool,
         now: &Now,
-    ) -> Result<Attempt<S, R, L>, Exclusions> {
+    ) -> Result<Attempt<S, R, L>, Lost> {
         let admitted = admit(endpoint, panic, now)?;
         let is_followed = self.settings.is_followed();
         if is_followed {
@@ -210,7 +221,7 @@ where
 
     /// Says why nobody can be picked.
     ///
-    /// Places are lost when others were faster; by now they may be free again.
+    /// Places that were [lost](Lost::Place) may be free again.
     #[cold]
     fn obstacle(
         &self,
