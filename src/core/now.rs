@@ -72,6 +72,12 @@ impl Now {
         self.nanos.get().unwrap_or_else(|| self.count_nanos())
     }
 
+    /// Returns the [`nanos`](Self::nanos) if they have been worked out.
+    #[inline]
+    pub(crate) fn known_nanos(&self) -> Option<u64> {
+        self.nanos.get()
+    }
+
     /// Returns how many nanoseconds ago an instant was of which these are the [`nanos`](Self::nanos), zero when it lies ahead.
     #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "the sign is what is asked for")]
     #[inline]

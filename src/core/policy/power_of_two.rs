@@ -143,13 +143,11 @@ fn share(weight: Weight, ramp: f32) -> f64 {
 pub(super) fn relative_load<C: Candidate<Load: LoadMetric>>(candidate: &C, now: &Now) -> f64 {
     let (weight, ramp) = (candidate.weight(), candidate.ramp(now));
     let load = candidate.load().measure(now);
-    let relative = if load <= 0.0 {
-        if ramp > 0.0 { 0.0 } else { f64::INFINITY }
-    } else if weight == Weight::ONE && ramp >= 1.0 {
+    if load > 0.0 && weight == Weight::ONE && ramp >= 1.0 {
         // The common case needs no division.
-        load
-    } else {
-        load / share(weight, ramp)
-    };
+        return load;
+    }
+    let relative =
+        if load <= 0.0 { if ramp > 0.0 { 0.0 } else { f64::INFINITY } } else { load / share(weight, ramp) };
     if relative.is_nan() { f64::INFINITY } else { relative }
 }

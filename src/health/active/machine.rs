@@ -174,13 +174,6 @@ impl ActiveHealth {
         drop(previous);
     }
 
-    /// Tells whether it was found healthy.
-    #[inline]
-    #[allow(dead_code, reason = "for whoever dispatches")]
-    pub(crate) fn is_healthy(&self) -> bool {
-        self.word.is_healthy()
-    }
-
     /// Returns what is known of the endpoint.
     #[must_use]
     pub fn state(&self) -> ProbeState {

@@ -86,12 +86,6 @@ impl StateWord {
         (state, word >> Self::STATE_BITS)
     }
 
-    /// Acquire, as in [`load`](Self::load).
-    #[inline]
-    pub(super) fn is_healthy(&self) -> bool {
-        self.0.load(Ordering::Acquire) & ((1 << Self::STATE_BITS) - 1) == ProbeState::Healthy as u64
-    }
-
     /// Enters a state in a new epoch. Release: the other half of [`load`](Self::load).
     pub(super) fn enter(&self, state: ProbeState) {
         let epoch = self.load().1 + 1;

@@ -161,6 +161,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
         let now = Now::at(self.settings.timer.now());
         let (pool, eligible, settled) = {
             let mut ledger = lock(&self.ledger);
+            endpoint.note_signals();
             let pool = self.pool.load_full();
             let position = pool.position_of(endpoint);
             let eligible = position.is_some_and(|position| pool.transition(position, &now));

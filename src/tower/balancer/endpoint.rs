@@ -38,12 +38,16 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     /// Whether the membership has it drain.
     drains: AtomicBool,
     retired: AtomicBool,
+    /// Whether it gets its part of the load little by little.
+    ramps: bool,
+    /// Whether a signal may object: what each pick wants to know of all of them, which lie further away.
+    in_question: AtomicBool,
     /// Where it stood in the pool when it was last placed: a hint.
     position: AtomicU32,
     /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
     home: Arc<dyn Dispatch<S, R, L>>,
-    signals: Signals,
     service: S,
+    signals: Signals,
     /// Also the name in `standing`; here it is where requests read it.
     name: Arc<str>,
     standing: Arc<Standing>,
@@ -65,6 +69,8 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             mark: SharedMark::new(Mark::NONE),
             drains: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            ramps: signals.has_ramp(),
+            in_question: AtomicBool::new(signals.may_object()),
             position: AtomicU32::new(0),
             home,
             statistics: Statistics::new(),
@@ -115,7 +121,24 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 
     /// Returns what excludes it beside its membership: an operator, its health and its limit.
     pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
-        self.said() | self.signals.exclusions(now).with_if(Exclusion::Capacity, self.load.is_full())
+        let unwell = if self.in_question.load(Ordering::Acquire) {
+            self.signals.exclusions(now)
+        } else {
+            Exclusions::NONE
+        };
+        self.said() | unwell.with_if(Exclusion::Capacity, self.load.is_full())
+    }
+
+    /// Returns the part of its weight that it gets, as it is new or has come back.
+    #[inline]
+    pub(super) fn ramp(&self, now: &Now) -> f32 {
+        if self.ramps { self.signals.ramp(now) } else { 1.0 }
+    }
+
+    /// Takes note of a transition of a signal. The caller holds the ledger of the cluster or is the only one to know the
+    /// endpoint, so that the last transition is noted last.
+    pub(super) fn note_signals(&self) {
+        self.in_question.store(self.signals.may_object(), Ordering::Release);
     }
 
     /// Returns what an operator says of it.

@@ -82,7 +82,7 @@ impl<K, B, S, R, L: LoadTracker> Candidate for Member<K, B, S, R, L> {
     }
 
     fn ramp(&self, now: &Now) -> f32 {
-        self.endpoint.signals().ramp(now)
+        self.endpoint.ramp(now)
     }
 
     fn exclusions(&self, now: &Now) -> Exclusions {

@@ -64,23 +64,16 @@ impl Signals {
         }
     }
 
+    /// Tells whether a signal objects, or will or will not as time goes by. Only a transition changes that.
+    pub(super) fn may_object(&self) -> bool {
+        self.circuit.as_ref().is_some_and(|circuit| !circuit.is_closed())
+            || self.outlying.as_ref().is_some_and(|outlying| !outlying.ejection.is_in())
+            || self.probed.as_ref().is_some_and(|probed| !probed.exclusions(&Now::lazy()).is_empty())
+    }
+
     /// Returns the reasons of all signals.
-    #[inline]
-    pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
-        // Nearly all are well, and each pick asks.
-        if self.are_quiet() { Exclusions::NONE } else { self.objections(now) }
-    }
-
-    /// Tells whether no signal can object, whatever the time.
-    #[inline]
-    fn are_quiet(&self) -> bool {
-        self.circuit.as_ref().is_none_or(PassiveHealth::is_closed)
-            && self.outlying.as_ref().is_none_or(|outlying| outlying.ejection.is_in())
-            && self.probed.as_ref().is_none_or(|probed| probed.is_healthy())
-    }
-
     #[cold]
-    fn objections(&self, now: &Now) -> Exclusions {
+    pub(super) fn exclusions(&self, now: &Now) -> Exclusions {
         let circuit = self.circuit.as_ref().map_or(Exclusions::NONE, |circuit| circuit.exclusions(now));
         let outlier = self.outlying.as_ref().map_or(Exclusions::NONE, |of| of.ejection.exclusions(now));
         let probe = self.probed.as_ref().map_or(Exclusions::NONE, |probed| probed.exclusions(now));
@@ -94,8 +87,11 @@ impl Signals {
         }
     }
 
+    pub(super) fn has_ramp(&self) -> bool {
+        self.ramp.is_some()
+    }
+
     /// Returns the part of its weight that the member gets, as it is new or has come back.
-    #[inline]
     pub(super) fn ramp(&self, now: &Now) -> f32 {
         self.ramp.as_ref().map_or(1.0, |ramp| ramp.part(now))
     }

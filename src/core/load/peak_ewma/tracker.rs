@@ -196,6 +196,22 @@ impl PeakEwma {
         }
     }
 
+    #[inline]
+    fn measure_at(&self, now: u64) -> f64 {
+        let pending = self.pending.count();
+        if self.failures.are_none() {
+            self.latency(now) * (pending.cast_signed() as f64 + 1.0)
+        } else {
+            self.measure_failing(pending, now)
+        }
+    }
+
+    /// Measures the first that is measured at a time, apart so that the others have nothing to save before a call.
+    #[cold]
+    fn measure_first(&self, now: &Now) -> f64 {
+        self.measure_at(now.nanos())
+    }
+
     /// Measures a member that has failed.
     #[cold]
     fn measure_failing(&self, pending: u64, now: u64) -> f64 {
@@ -217,12 +233,9 @@ impl Default for PeakEwma {
 impl LoadMetric for PeakEwma {
     #[inline]
     fn measure(&self, now: &Now) -> f64 {
-        let now = now.nanos();
-        let pending = self.pending.count();
-        if self.failures.are_none() {
-            self.latency(now) * (pending.cast_signed() as f64 + 1.0)
-        } else {
-            self.measure_failing(pending, now)
+        match now.known_nanos() {
+            Some(now) => self.measure_at(now),
+            None => self.measure_first(now),
         }
     }
 

@@ -85,6 +85,7 @@ where
         let endpoint = Arc::new(Endpoint::new(Arc::clone(standing), service, load, signals, home, now));
         // Not heard by anybody yet: it is no member of a pool.
         endpoint.obey();
+        endpoint.note_signals();
         endpoint.signals().watch(&Changes::new(Arc::new(EndpointListener {
             cluster: Arc::downgrade(cluster),
             endpoint: Arc::downgrade(&endpoint),
