@@ -81,7 +81,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
     /// Tells the load how long the head took, and a probe how it went.
     pub(crate) fn new(attempt: &mut Attempt<S, R, L>, outcome: Outcome) -> Self {
         // Before it is handed over: the clock may be the user's, and until then the attempt sees to its end.
-        let now = Now::at(attempt.endpoint().now());
+        let now = Now::at(attempt.endpoint().conduct().now());
         let (endpoint, Admitted { permit, ticket, started }, surroundings) = attempt.hand_over();
         let latency = now.nanos_since(started);
         endpoint.respond(ticket, outcome, &now);
@@ -100,7 +100,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
             return;
         }
         self.surroundings.run(|| {
-            let now = Now::at(self.endpoint.now());
+            let now = Now::at(self.endpoint.conduct().now());
             self.endpoint.release(self.ticket, &now);
             self.endpoint.ended(
                 self.permit,

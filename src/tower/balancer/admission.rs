@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 
 use super::cluster::Cluster;
-use super::contain::tell;
 use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::panic::PanicPolicy;
 use super::pool::{Member, Pool};
@@ -111,7 +110,7 @@ where
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, Obstacle> {
-        let now = Now::at(self.settings.timer.now());
+        let now = Now::at(self.settings.conduct.timer.now());
         let pool = self.pool.load();
         if !tried.is_empty() || !avoided.is_empty() || self.panic().is_some() {
             return self.admit_beside(&pool, pool.positions_of(tried, avoided), false, request, &now);
@@ -198,9 +197,9 @@ where
         now: &Now,
     ) -> Result<Attempt<S, R, L>, Lost> {
         let admitted = admit(endpoint, panic, now)?;
-        let is_followed = self.settings.is_followed();
+        let is_followed = self.settings.conduct.is_followed();
         if is_followed {
-            tell(&*self.settings.hook, &Event::Picked { endpoint: endpoint.name(), panic });
+            self.settings.conduct.tell(&Event::Picked { endpoint: endpoint.name(), panic });
         }
         Ok(Attempt::new(Arc::clone(endpoint), admitted, is_followed))
     }

@@ -11,12 +11,13 @@ use tower_service::Service;
 
 use super::balancer::Balancer;
 use super::cluster::Cluster;
+use super::conduct::{AnyTimer, Classify, ClassifyBy, Conduct};
 use super::contain::join;
 use super::driver::{Driver, Driving, Factory, OnDrained, PollReady, Probe, Workshop, backoff};
 use super::panic::PanicChoice;
 use super::pool::Member;
 use super::repeating::Repeating;
-use super::settings::{AnyTimer, Classify, ClassifyBy, KeyedPolicy, Settings};
+use super::settings::{KeyedPolicy, Settings};
 use super::signals::HealthSettings;
 use crate::core::{LoadMetric, LoadTracker, Outcome, Policy};
 use crate::discovery::SnapshotReader;
@@ -245,18 +246,13 @@ impl<K, B, S, R, L, P, X> Builder<K, B, S, R, L, P, X> {
         let is_heard = !hooks.is_empty();
         let hook = join(hooks);
         let picker = Box::new(KeyedPolicy { policy: self.policy, context: self.context });
+        let conduct = Conduct { classifier, unsent, timer, hook, is_heard, attempt_timeout, repeats };
         let settings = Settings {
             picker,
-            classifier,
-            unsent,
-            timer,
-            hook,
-            is_heard,
-            attempt_timeout,
+            conduct: Arc::new(conduct),
             fail_fast,
             drain_deadline,
             panic: panic.mode(probe.is_some()),
-            repeats,
         };
         let cluster = Arc::new(Cluster::new(settings, ExclusionBudget::new(budget)));
         let (load, backoff) = (self.load, backoff());

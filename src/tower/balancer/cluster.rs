@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
 
-use super::contain::{contain, tell};
+use super::contain::contain;
 use super::departed::Departed;
 use super::endpoint::Endpoint;
 use super::panic::PanicPolicy;
@@ -55,7 +55,7 @@ pub(super) struct Ledger {
 
 impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     pub(super) fn new(settings: Settings<Member<K, B, S, R, L>, S, R>, budget: ExclusionBudget) -> Self {
-        let now = settings.timer.now();
+        let now = settings.conduct.timer.now();
         Self {
             settings,
             pool: ArcSwap::from_pointee(Pool::empty()),
@@ -111,7 +111,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             (given_up || expected, given_up)
         };
         if given_up {
-            tell(&*self.settings.hook, &Event::FailFast { on: true });
+            self.settings.conduct.tell(&Event::FailFast { on: true });
         }
         if over {
             self.wake_waiters();
@@ -158,7 +158,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     /// Looks at one endpoint again, after a transition.
     pub(super) fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
-        let now = Now::at(self.settings.timer.now());
+        let now = Now::at(self.settings.conduct.timer.now());
         let (pool, eligible, settled) = {
             let mut ledger = lock(&self.ledger);
             endpoint.note_signals();
@@ -180,7 +180,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     /// Gives an endpoint a first estimate of its load, from that of the others. The tracker may be the user's.
     pub(super) fn seed(&self, pool: &Pool<K, B, S, R, L>, endpoint: &Endpoint<S, R, L>, now: &Now) {
-        let _seeded = contain(&*self.settings.hook, "load", || pool.seed(endpoint, now));
+        let _seeded = contain(&*self.settings.conduct.hook, "load", || pool.seed(endpoint, now));
     }
 
     /// Records whether requests can go anywhere, and tells what that ends or begins. The caller holds the ledger, and
@@ -204,13 +204,13 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     /// Tells the hook what has begun or ended. No lock is held: a hook may ask for a report.
     pub(super) fn announce(&self, settled: Settled, pool: &Pool<K, B, S, R, L>) {
         for _ in 0..pool.take_table_panics() {
-            tell(&*self.settings.hook, &Event::Contained { what: "policy" });
+            self.settings.conduct.tell(&Event::Contained { what: "policy" });
         }
         if settled.recovered {
-            tell(&*self.settings.hook, &Event::FailFast { on: false });
+            self.settings.conduct.tell(&Event::FailFast { on: false });
         }
         if let Some(panic) = settled.panic {
-            tell(&*self.settings.hook, &panic);
+            self.settings.conduct.tell(&panic);
             // Either way, other members than before may be chosen now.
             self.wake_waiters();
         }

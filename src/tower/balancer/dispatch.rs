@@ -1,41 +1,28 @@
 //! What a request needs of its balancer.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use tower_service::Service;
-
 use super::admission::{Lease, Obstacle};
 use super::cluster::Cluster;
-use super::contain::{contain, scope, tell};
+use super::conduct::Conduct;
+use super::conduct::Sleep;
 use super::endpoint::Endpoint;
 use super::operator::OperatorVerb;
 use super::pool::Member;
-use super::repeats::{Repeats, Spare};
+use super::repeats::Repeats;
 use super::report::Report;
-use super::settings::Sleep;
 use crate::core::policy::Explained;
-use crate::core::{AttemptScope, LoadMetric, LoadTracker, Now, Outcome};
+use crate::core::{LoadMetric, LoadTracker, Now};
 use crate::sync::wakers::WakerKey;
 use crate::sync::{Ordering, fence, lock};
-use crate::tower::{BalancerErrorKind, Event};
+use crate::tower::BalancerErrorKind;
 
 /// What a request needs of its balancer, whatever the types of keys, backends and policies.
 pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
-    fn now(&self) -> Instant;
-    fn tell(&self, event: &Event<'_>);
-    /// Returns what is to surround an attempt.
-    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>>;
-    /// Says that an attempt ended that took so many nanoseconds.
-    fn ended(&self, outcome: Outcome, elapsed: u64);
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
-    where
-        S: Service<R>;
-    /// Tells whether an error says that the request reached nobody.
-    fn is_unsent(&self, error: &S::Error) -> bool
-    where
-        S: Service<R>;
+    /// Returns what attempts go by.
+    fn conduct(&self) -> &Arc<Conduct<S, R>>;
 
     /// Picks an endpoint beside those that were tried and those of these names, admits an attempt, and clones the service.
     fn pick(
@@ -45,16 +32,8 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
         avoided: &[Box<str>],
     ) -> Result<Lease<S, R, L>, Obstacle>;
 
-    /// Counts a request, which earns a part of a repeat, and copies it if it may be made again.
-    fn spare(&self, request: &R) -> Option<Spare<R>>;
-    /// Copies a request that may be made again after the attempt that follows those for which it was sent.
-    fn copy(&self, request: &R, sent: u32) -> Option<R>;
     /// Takes what one more attempt costs.
     fn may_retry(&self, sent: u32) -> bool;
-    /// Starts to wait before a retry, if it is to wait.
-    fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep>;
-    /// Starts to wait for as long as an attempt may take until it is hedged, if it is to be.
-    fn hedge_delay(&self) -> Option<Sleep>;
     /// Takes what a hedge costs, and picks an endpoint as [`pick`](Self::pick) does.
     fn hedge(
         &self,
@@ -62,10 +41,6 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
     ) -> Option<Lease<S, R, L>>;
-    /// Says that a hedge had the answer first.
-    fn hedge_won(&self);
-    /// Starts to wait for as long as an attempt may take, if there is a limit.
-    fn attempt_limit(&self) -> Option<Sleep>;
 
     /// Tells whether a request that met `obstacle` should wait for better times.
     fn should_wait(&self, obstacle: &BalancerErrorKind) -> bool;
@@ -114,36 +89,8 @@ where
     R: Send,
     L: LoadTracker<Ticket: Send> + LoadMetric + Send + Sync,
 {
-    fn now(&self) -> Instant {
-        self.settings.timer.now()
-    }
-
-    fn tell(&self, event: &Event<'_>) {
-        tell(&*self.settings.hook, event);
-    }
-
-    fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
-        scope(&*self.settings.hook, endpoint)
-    }
-
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> Outcome
-    where
-        S: Service<R>,
-    {
-        let Some(classifier) = &self.settings.classifier else { return Outcome::of(answer) };
-        // Whoever cannot say how it went says nothing.
-        contain(&*self.settings.hook, "classifier", || classifier.classify(answer))
-            .unwrap_or(Outcome::Cancelled)
-    }
-
-    fn is_unsent(&self, error: &S::Error) -> bool
-    where
-        S: Service<R>,
-    {
-        self.settings.unsent.as_ref().is_some_and(|unsent| {
-            // Whoever cannot say that nobody had the request does not say so.
-            contain(&*self.settings.hook, "unsent", || unsent.classify(Err(error))).unwrap_or(false)
-        })
+    fn conduct(&self) -> &Arc<Conduct<S, R>> {
+        &self.settings.conduct
     }
 
     fn pick(
@@ -155,30 +102,8 @@ where
         self.admit_one(request, tried, avoided)
     }
 
-    fn ended(&self, outcome: Outcome, elapsed: u64) {
-        if let Some(repeats) = &self.settings.repeats {
-            repeats.time(outcome, elapsed);
-        }
-    }
-
-    fn spare(&self, request: &R) -> Option<Spare<R>> {
-        self.spare_of(request)
-    }
-
-    fn copy(&self, request: &R, sent: u32) -> Option<R> {
-        self.copy_of(request, sent)
-    }
-
     fn may_retry(&self, sent: u32) -> bool {
         self.try_retry(sent)
-    }
-
-    fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep> {
-        self.rest_after(sent, outcome)
-    }
-
-    fn hedge_delay(&self) -> Option<Sleep> {
-        self.wait_for_hedge()
     }
 
     fn hedge(
@@ -190,15 +115,6 @@ where
         self.try_hedge(request, tried, avoided)
     }
 
-    fn hedge_won(&self) {
-        self.count_won_hedge();
-    }
-
-    fn attempt_limit(&self) -> Option<Sleep> {
-        let deadline = self.settings.timer.now().checked_add(self.settings.attempt_timeout?)?;
-        Some(self.settings.timer.sleep_until(deadline))
-    }
-
     fn should_wait(&self, obstacle: &BalancerErrorKind) -> bool {
         let passes = matches!(
             obstacle,
@@ -208,11 +124,11 @@ where
     }
 
     fn waits_until(&self) -> Option<Instant> {
-        self.settings.timer.now().checked_add(self.settings.fail_fast)
+        self.settings.conduct.timer.now().checked_add(self.settings.fail_fast)
     }
 
     fn expect(&self, deadline: Instant) -> bool {
-        if self.settings.timer.now() >= deadline {
+        if self.settings.conduct.timer.now() >= deadline {
             return false;
         }
         // While nobody is eligible the pool fails fast before that, and the end of that is told to all who wait.
@@ -278,12 +194,12 @@ where
     }
 
     fn report(&self) -> Report {
-        let now = Now::at(self.settings.timer.now());
+        let now = Now::at(self.settings.conduct.timer.now());
         let pool = self.pool.load_full();
         let ledger = lock(&self.ledger);
         let flags = [&self.failing, &self.panicking, &self.driven, &self.closed];
         let flags = flags.map(|flag| flag.load(Ordering::Acquire));
-        let repeats = self.settings.repeats.as_ref().map(Repeats::report).unwrap_or_default();
+        let repeats = self.settings.conduct.repeats.as_ref().map(Repeats::report).unwrap_or_default();
         Report::new(&pool, &ledger, flags, &now).with_repeats(repeats)
     }
 
@@ -307,10 +223,10 @@ where
     }
 
     fn drains_until(&self) -> Option<Instant> {
-        self.settings.timer.now().checked_add(self.settings.drain_deadline)
+        self.settings.conduct.timer.now().checked_add(self.settings.drain_deadline)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Sleep {
-        self.settings.timer.sleep_until(deadline)
+        self.settings.conduct.timer.sleep_until(deadline)
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::conduct::Conduct;
 use super::contain::attempt as contained;
 use super::dispatch::Dispatch;
 use super::operator::{Mark, SharedMark, Standing};
@@ -46,6 +47,7 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     position: AtomicU32,
     /// The cluster that it belongs to. The cluster holds its endpoints in turn; closing it breaks the cycle.
     home: Arc<dyn Dispatch<S, R, L>>,
+    conduct: Arc<Conduct<S, R>>,
     service: S,
     signals: Signals,
     /// Also the name in `standing`; here it is where requests read it.
@@ -72,6 +74,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             ramps: signals.has_ramp(),
             in_question: AtomicBool::new(signals.may_object()),
             position: AtomicU32::new(0),
+            conduct: Arc::clone(home.conduct()),
             home,
             statistics: Statistics::new(),
             signals,
@@ -114,9 +117,8 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         &self.statistics
     }
 
-    /// Returns the current time of the cluster.
-    pub(crate) fn now(&self) -> Instant {
-        self.home.now()
+    pub(crate) fn conduct(&self) -> &Arc<Conduct<S, R>> {
+        &self.conduct
     }
 
     /// Returns what excludes it beside its membership: an operator, its health and its limit.
@@ -237,7 +239,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         match contained(|| code(&self.load)) {
             Some(true) => self.home.place_freed(),
             Some(false) => {}
-            None => self.home.tell(&Event::Contained { what: "load" }),
+            None => self.conduct.tell(&Event::Contained { what: "load" }),
         }
     }
 
@@ -254,11 +256,11 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     ) {
         // What never reached the endpoint says nothing of how long it takes.
         if phase != Phase::Readiness {
-            self.home.ended(outcome, elapsed);
+            self.conduct.ended(outcome, elapsed);
         }
         if is_followed {
             let elapsed = Duration::from_nanos(elapsed);
-            self.home.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
+            self.conduct.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }
         self.statistics.ended(outcome, elapsed);
         self.signals.ended(outcome, elapsed, now);
@@ -285,7 +287,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             }
             _ => return,
         };
-        self.home.tell(&event);
+        self.conduct.tell(&event);
     }
 
     pub(super) fn position(&self) -> usize {
@@ -323,7 +325,7 @@ impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
 
     #[inline]
     fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
-        let now = Now::at(self.now());
+        let now = Now::at(self.conduct.now());
         self.give_back(admitted.ticket, outcome, &now);
         let elapsed = now.nanos_since(admitted.started);
         self.ended(admitted.permit, phase, outcome, elapsed, &now, is_followed);

@@ -8,7 +8,7 @@ use crate::core::{LoadTracker, Now};
 impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
     /// Says whom the first attempt of a request would be sent to now.
     pub(super) fn explain_pick(&self, request: &R) -> Explained {
-        let now = Now::at(self.settings.timer.now());
+        let now = Now::at(self.settings.conduct.timer.now());
         let pool = self.pool.load_full();
         let view = pool.view(&now);
         let decision = self.settings.picker.explain(&view, request);

@@ -146,7 +146,7 @@ where
             }
             Poll::Ready(Ok(())) => false,
             Poll::Pending => {
-                ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+                ready!(this.limit.poll(|| attempt.endpoint().conduct().attempt_limit(), cx));
                 true
             }
         };
@@ -181,14 +181,14 @@ where
             polled_after_completion()
         };
         let Poll::Ready(answer) = attempt.run(|| response.poll(cx)) else {
-            ready!(this.limit.poll(|| attempt.endpoint().home().attempt_limit(), cx));
+            ready!(this.limit.poll(|| attempt.endpoint().conduct().attempt_limit(), cx));
             this.stage.set(Stage::Landed);
             let landed = Landed(this.attempt);
             let Some(attempt) = landed.0 else { polled_after_completion() };
             return Poll::Ready(too_late(attempt, None, progress));
         };
         this.stage.set(Stage::Landed);
-        let outcome = attempt.endpoint().home().classify(answer.as_ref());
+        let outcome = attempt.endpoint().conduct().classify(answer.as_ref());
         match answer {
             Ok(response) if !outcome.is_error() => {
                 let open = land(attempt, outcome, progress.keeps_open);
@@ -245,7 +245,7 @@ where
     let (failure, is_unsent) = match failure {
         Ok(response) => (Failure::Answered(response), false),
         Err(source) => {
-            let is_unsent = endpoint.home().is_unsent(&source);
+            let is_unsent = endpoint.conduct().is_unsent(&source);
             if is_unsent {
                 progress.count_unsent();
             }

@@ -10,13 +10,13 @@ use pin_project::pin_project;
 use tower_service::Service;
 
 use super::admission::Obstacle;
+use super::conduct::Sleep;
 use super::dispatch::Dispatch;
 use super::flight::{Answer, Failure, Flight, Landing, Loss, polled_after_completion};
 use super::handle::Handle;
 use super::hedging::Hedging;
 use super::readying::Progress;
 use super::repeats::Spare;
-use super::settings::Sleep;
 use super::tried::Tried;
 use super::waiting::Waiting;
 use crate::core::LoadTracker;
@@ -95,7 +95,7 @@ where
     /// Makes the first pick.
     pub(super) fn new(handle: &Arc<Handle<S, R, L>>, request: R, tried: Tried<S, R, L>) -> Self {
         let cluster = handle.cluster();
-        let again = cluster.spare(&request).map(Again::new);
+        let again = handle.conduct().spare(&request).map(Again::new);
         let mut progress = Progress::new(tried);
         let state = match progress.tried.pick(&**cluster, &request) {
             Ok(lease) => {
@@ -103,7 +103,7 @@ where
                 State::Flying { flight: Flight::new(lease, request) }
             }
             Err(obstacle) => {
-                cluster.tell(&Event::Refused { obstacle: &obstacle });
+                handle.conduct().tell(&Event::Refused { obstacle: &obstacle });
                 if cluster.should_wait(&obstacle) {
                     State::Waiting { waiting: Box::new(Waiting::new(Arc::clone(handle))), request }
                 } else {
@@ -193,12 +193,12 @@ where
         }
         if let Some(again) = this.again {
             if !is_back {
-                again.spare = cluster.copy(&request, sent);
+                again.spare = endpoint.conduct().copy(&request, sent);
             }
             again.hedging.restart();
         }
         this.progress.tried.push(&endpoint);
-        if let Some(sleep) = cluster.rest(sent, outcome) {
+        if let Some(sleep) = endpoint.conduct().rest(sent, outcome) {
             let home = Arc::clone(endpoint.home());
             this.state.set(State::Resting { rest: Box::new(Rest { home, sleep, failure, request }) });
             return None;

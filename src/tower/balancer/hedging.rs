@@ -7,10 +7,9 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 use tower_service::Service;
 
-use super::dispatch::Dispatch;
+use super::conduct::{Conduct, Sleep};
 use super::flight::{Flight, Landing};
 use super::readying::Progress;
-use super::settings::Sleep;
 use crate::core::LoadTracker;
 use crate::tower::BoxError;
 
@@ -36,7 +35,7 @@ pub(super) struct Second<S: Service<R>, R, L: LoadTracker> {
     #[pin]
     flight: Flight<S, R, L>,
     /// Told of its success, whatever has become of the first endpoint by then.
-    home: Arc<dyn Dispatch<S, R, L>>,
+    conduct: Arc<Conduct<S, R>>,
 }
 
 impl<S, R, L> Hedging<S, R, L>
@@ -77,7 +76,7 @@ where
             }
             landing => {
                 if let (Landing::Answered(_), Self::Flying(second)) = (&landing, hedge) {
-                    second.home.hedge_won();
+                    second.conduct.hedge_won();
                 }
                 Poll::Ready(landing)
             }
@@ -97,7 +96,7 @@ where
                 Self::Flying(second) => return second.as_mut().project().flight.poll(cx, progress),
                 Self::Due => {
                     let Some(called) = first.called() else { return Poll::Pending };
-                    called.endpoint().home().hedge_delay().map_or(Self::Over, Self::Running)
+                    called.endpoint().conduct().hedge_delay().map_or(Self::Over, Self::Running)
                 }
                 Self::Running(sleep) => {
                     ready!(sleep.as_mut().poll(cx));
@@ -120,14 +119,14 @@ where
 {
     let endpoint = first.called()?.endpoint();
     let request = spare.take()?;
-    let home = Arc::clone(endpoint.home());
+    let conduct = Arc::clone(endpoint.conduct());
     progress.tried.push(endpoint);
-    let Some(lease) = progress.tried.hedge(&*home, &request) else {
+    let Some(lease) = progress.tried.hedge(&**endpoint.home(), &request) else {
         progress.tried.pop();
         *spare = Some(request);
         return None;
     };
     progress.made = progress.made.saturating_add(1);
-    *spare = home.copy(&request, progress.sent);
-    Some(Box::pin(Second { flight: Flight::new(lease, request), home }))
+    *spare = conduct.copy(&request, progress.sent);
+    Some(Box::pin(Second { flight: Flight::new(lease, request), conduct }))
 }

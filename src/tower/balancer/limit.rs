@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use super::settings::Sleep;
+use super::conduct::Sleep;
 
 /// The limit of the time of one attempt.
 pub(super) enum Limit {

@@ -23,6 +23,7 @@ mod admission;
 mod balancer;
 mod builder;
 mod cluster;
+mod conduct;
 mod contain;
 mod departed;
 mod discoverer;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::balancer::Balancer;
 use super::cluster::Cluster;
-use super::contain::tell;
 use super::pool::Member;
 use crate::core::{Exclusion, Exclusions, LoadTracker};
 use crate::sync::{AtomicU8, AtomicU32, Ordering, lock};
@@ -279,7 +278,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             self.refresh(member);
         }
         if is_known {
-            tell(&*self.settings.hook, &Event::Operator { endpoint, verb });
+            self.settings.conduct.tell(&Event::Operator { endpoint, verb });
         }
         is_known
     }

@@ -254,6 +254,6 @@ where
     L: LoadTracker,
 {
     // Not when it was admitted: a request belongs to whoever polls it.
-    attempt.surround(|endpoint| endpoint.home().scope(endpoint.name()));
+    attempt.surround(|endpoint| endpoint.conduct().scope(endpoint.name()));
     attempt.run(|| service.poll_ready(cx))
 }

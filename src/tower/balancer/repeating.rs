@@ -3,7 +3,7 @@
 use tower_service::Service;
 
 use super::builder::Builder;
-use super::settings::ClassifyBy;
+use super::conduct::ClassifyBy;
 use crate::tower::{Hedge, Idempotent, Retry};
 
 /// What a builder was told about repeats.

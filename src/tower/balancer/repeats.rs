@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::admission::Lease;
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::conduct::{Conduct, Sleep};
+use super::contain::contain;
 use super::endpoint::Endpoint;
 use super::repeating::Repeating;
-use super::settings::Sleep;
 use crate::core::striped::StripedCounter;
 use crate::core::{LoadTracker, Outcome};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
@@ -142,14 +142,14 @@ impl<R> Repeats<R> {
     }
 }
 
-impl<K, B, S, R, L> Cluster<K, B, S, R, L>
-where
-    S: Clone,
-    L: LoadTracker,
-{
-    /// Counts a request, and copies it if it may be sent again.
-    pub(super) fn spare_of(&self, request: &R) -> Option<Spare<R>> {
-        let repeats = self.settings.repeats.as_ref()?;
+impl<S, R> Conduct<S, R> {
+    /// Counts a request, which earns a part of a repeat, and copies it if it may be made again.
+    #[inline]
+    pub(super) fn spare(&self, request: &R) -> Option<Spare<R>> {
+        self.spare_by(self.repeats.as_ref()?, request)
+    }
+
+    fn spare_by(&self, repeats: &Repeats<R>, request: &R) -> Option<Spare<R>> {
         repeats.requests.add(1);
         let is_retried = repeats.has_attempts_left(1);
         let is_hedged = repeats.hedge.is_some();
@@ -158,50 +158,67 @@ where
         }
         let may_repeat = repeats.idempotent.as_ref().is_none_or(|idempotent| {
             // Whoever cannot say that it may be sent twice does not say so.
-            contain(&*self.settings.hook, "idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
+            contain(&*self.hook, "idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
         });
         let only_unsent = !may_repeat;
-        if only_unsent && (!is_retried || self.settings.unsent.is_none()) {
+        if only_unsent && (!is_retried || self.unsent.is_none()) {
             return None;
         }
         Some(Spare { request: (repeats.clone)(request), only_unsent, is_hedged: is_hedged && may_repeat })
     }
 
-    pub(super) fn copy_of(&self, request: &R, sent: u32) -> Option<R> {
-        let repeats = self.settings.repeats.as_ref()?;
+    /// Copies a request that may be made again after the attempt that follows those for which it was sent.
+    pub(super) fn copy(&self, request: &R, sent: u32) -> Option<R> {
+        let repeats = self.repeats.as_ref()?;
         repeats.has_attempts_left(sent.saturating_add(1)).then(|| (repeats.clone)(request))
     }
 
+    /// Starts to wait before a retry, if it is to wait.
+    pub(super) fn rest(&self, sent: u32, outcome: Outcome) -> Option<Sleep> {
+        let wait = self.repeats.as_ref()?.retry.wait(sent, outcome);
+        if wait.is_zero() {
+            return None;
+        }
+        let until = self.now().checked_add(wait)?;
+        Some(self.timer.sleep_until(until))
+    }
+
+    /// Starts to wait for as long as an attempt may take until it is hedged, if it is to be.
+    pub(super) fn hedge_delay(&self) -> Option<Sleep> {
+        let repeats = self.repeats.as_ref()?;
+        let now = self.now();
+        let until = now.checked_add(repeats.hedge.as_ref()?.delay(now)?)?;
+        Some(self.timer.sleep_until(until))
+    }
+
+    /// Says that a hedge had the answer first.
+    pub(super) fn hedge_won(&self) {
+        if let Some(repeats) = &self.repeats {
+            repeats.counts.hedges_won.fetch_add(1, Ordering::Relaxed);
+        }
+        self.tell(&Event::HedgeWon);
+    }
+}
+
+impl<K, B, S, R, L> Cluster<K, B, S, R, L>
+where
+    S: Clone,
+    L: LoadTracker,
+{
     pub(super) fn try_retry(&self, sent: u32) -> bool {
-        let Some(repeats) = &self.settings.repeats else { return false };
+        let Some(repeats) = &self.settings.conduct.repeats else { return false };
         if !repeats.has_attempts_left(sent) || self.is_closed() {
             return false;
         }
-        let granted = repeats.try_withdraw(self.settings.timer.now());
+        let granted = repeats.try_withdraw(self.settings.conduct.timer.now());
         let (counter, event) = if granted {
             (&repeats.counts.retries, Event::Retried)
         } else {
             (&repeats.counts.retries_denied, Event::RetryDenied)
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        tell(&*self.settings.hook, &event);
+        self.settings.conduct.tell(&event);
         granted
-    }
-
-    pub(super) fn rest_after(&self, sent: u32, outcome: Outcome) -> Option<Sleep> {
-        let wait = self.settings.repeats.as_ref()?.retry.wait(sent, outcome);
-        if wait.is_zero() {
-            return None;
-        }
-        let until = self.settings.timer.now().checked_add(wait)?;
-        Some(self.settings.timer.sleep_until(until))
-    }
-
-    pub(super) fn wait_for_hedge(&self) -> Option<Sleep> {
-        let repeats = self.settings.repeats.as_ref()?;
-        let now = self.settings.timer.now();
-        let until = now.checked_add(repeats.hedge.as_ref()?.delay(now)?)?;
-        Some(self.settings.timer.sleep_until(until))
     }
 
     pub(super) fn try_hedge(
@@ -210,26 +227,19 @@ where
         tried: &[Weak<Endpoint<S, R, L>>],
         avoided: &[Box<str>],
     ) -> Option<Lease<S, R, L>> {
-        let repeats = self.settings.repeats.as_ref()?;
+        let repeats = self.settings.conduct.repeats.as_ref()?;
         if self.is_closed() || !self.has_others(tried, avoided) {
             return None;
         }
-        if !repeats.try_withdraw(self.settings.timer.now()) {
+        if !repeats.try_withdraw(self.settings.conduct.timer.now()) {
             repeats.counts.hedges_denied.fetch_add(1, Ordering::Relaxed);
-            tell(&*self.settings.hook, &Event::HedgeDenied);
+            self.settings.conduct.tell(&Event::HedgeDenied);
             return None;
         }
         let lease = self.admit_one(request, tried, avoided).ok()?;
         repeats.counts.hedges.fetch_add(1, Ordering::Relaxed);
-        tell(&*self.settings.hook, &Event::Hedged { endpoint: lease.attempt.endpoint().name() });
+        self.settings.conduct.tell(&Event::Hedged { endpoint: lease.attempt.endpoint().name() });
         Some(lease)
-    }
-
-    pub(super) fn count_won_hedge(&self) {
-        if let Some(repeats) = &self.settings.repeats {
-            repeats.counts.hedges_won.fetch_add(1, Ordering::Relaxed);
-        }
-        tell(&*self.settings.hook, &Event::HedgeWon);
     }
 
     /// Tells whether somebody else seems to be eligible, so that no token is spent in vain.

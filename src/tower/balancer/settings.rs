@@ -3,15 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower_service::Service;
-
-use super::contain::is_listening;
+use super::conduct::Conduct;
 use super::panic::PanicMode;
-use super::repeats::Repeats;
 use crate::core::policy::Explanation;
-use crate::core::{Outcome, PickError, Policy, Prepare, Prepared, Selection, View};
-pub(super) use crate::tower::timer::{AnyTimer, Sleep};
-use crate::tower::{Hook, RequestContext};
+use crate::core::{PickError, Policy, Prepare, Prepared, Selection, View};
+use crate::tower::RequestContext;
 
 /// A policy together with the context that gives it its keys.
 pub(super) trait Picker<M, R>: Send + Sync {
@@ -43,48 +39,11 @@ where
     }
 }
 
-/// Says how an answer of a service is to be understood: how it counts, or whether anybody had the request.
-pub(super) trait Classify<S, R, T>: Send + Sync {
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> T
-    where
-        S: Service<R>;
-}
-
-/// Classifies by a function.
-pub(super) struct ClassifyBy<F>(pub(super) F);
-
-impl<S, R, T, F> Classify<S, R, T> for ClassifyBy<F>
-where
-    S: Service<R>,
-    F: Fn(Result<&S::Response, &S::Error>) -> T + Send + Sync,
-{
-    fn classify(&self, answer: Result<&S::Response, &S::Error>) -> T {
-        (self.0)(answer)
-    }
-}
-
 /// Everything that a cluster is told once.
 pub(super) struct Settings<M, S, R> {
     pub(super) picker: Box<dyn Picker<M, R>>,
-    /// None classifies in the plain way.
-    pub(super) classifier: Option<Box<dyn Classify<S, R, Outcome>>>,
-    /// None takes no request for unsent.
-    pub(super) unsent: Option<Box<dyn Classify<S, R, bool>>>,
-    pub(super) timer: Arc<dyn AnyTimer>,
-    pub(super) hook: Arc<dyn Hook>,
-    /// Whether anybody hears the hook.
-    pub(super) is_heard: bool,
-    pub(super) attempt_timeout: Option<Duration>,
+    pub(super) conduct: Arc<Conduct<S, R>>,
     pub(super) fail_fast: Duration,
     pub(super) drain_deadline: Duration,
     pub(super) panic: Option<PanicMode>,
-    pub(super) repeats: Option<Repeats<R>>,
-}
-
-impl<M, S, R> Settings<M, S, R> {
-    /// Tells whether anybody wants to hear of the course of attempts.
-    #[inline]
-    pub(super) fn is_followed(&self) -> bool {
-        self.is_heard && is_listening(&*self.hook)
-    }
 }

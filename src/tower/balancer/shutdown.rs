@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::cluster::Cluster;
-use super::contain::{contain, tell};
+use super::conduct::Sleep;
+use super::contain::contain;
 use super::dispatch::Dispatch;
 use super::pool::{Member, Pool};
-use super::settings::Sleep;
 use super::waiting::Registration;
 use crate::core::LoadTracker;
 use crate::sync::{Ordering, lock};
@@ -56,7 +56,7 @@ impl<S, R, L: LoadTracker> Future for Shutdown<S, R, L> {
             || this.deadline.is_some_and(|deadline| {
                 let cluster = &this.cluster;
                 let sleep = this.sleep.get_or_insert_with(|| cluster.sleep_until(deadline));
-                cluster.now() >= deadline || sleep.as_mut().poll(cx).is_ready()
+                cluster.conduct().now() >= deadline || sleep.as_mut().poll(cx).is_ready()
             });
         if is_over { Poll::Ready(in_flight) } else { Poll::Pending }
     }
@@ -79,7 +79,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
                 return;
             }
             self.available.store(false, Ordering::Release);
-            ledger.unavailable_since.get_or_insert(self.settings.timer.now());
+            ledger.unavailable_since.get_or_insert(self.settings.conduct.timer.now());
             let pool = self.pool.swap(Arc::new(Pool::empty()));
             // Requests that still look at the old pool find that everybody drains.
             pool.members.iter().for_each(|member| member.endpoint().set_drains(true));
@@ -87,8 +87,8 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             pool
         };
         // Services of the user are dropped without a lock, and what they do then is no business of whoever closes.
-        let _dropped = contain(&*self.settings.hook, "drop", || drop(pool));
-        tell(&*self.settings.hook, &Event::Closed);
+        let _dropped = contain(&*self.settings.conduct.hook, "drop", || drop(pool));
+        self.settings.conduct.tell(&Event::Closed);
         self.wake_waiters();
         self.driver.wake();
     }

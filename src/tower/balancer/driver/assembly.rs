@@ -34,7 +34,7 @@ where
     let members: Vec<_> = slots.iter().filter_map(Slot::member).collect();
     let flips = cluster.changes_seen();
     let view = View::new(&members).with_now(now);
-    let prepared = contain(&*cluster.settings.hook, "policy", || {
+    let prepared = contain(&*cluster.settings.conduct.hook, "policy", || {
         cluster.settings.picker.prepare(&view, Some(&before.prepared))
     })
     .unwrap_or(Err(PickError::InconsistentTopology))?;
@@ -53,7 +53,7 @@ where
     let unbuilt = slots.iter().filter(|slot| slot.is_unbuilt()).count();
     swap(cluster, pool, &before, (unbuilt, is_in_order), missed_flips);
     // Services of the user are dropped without a lock.
-    let _dropped = contain(&*cluster.settings.hook, "drop", || drop(before));
+    let _dropped = contain(&*cluster.settings.conduct.hook, "drop", || drop(before));
     Ok(())
 }
 
@@ -67,8 +67,8 @@ fn swap<K, B, S, R, L>(
 ) where
     L: LoadTracker,
 {
-    let hook = &*cluster.settings.hook;
-    let now = Now::at(cluster.settings.timer.now());
+    let hook = &*cluster.settings.conduct.hook;
+    let now = Now::at(cluster.settings.conduct.timer.now());
     let (revision, members) = (pool.revision.value(), pool.members.len());
     let kept: HashSet<_> = pool.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();
     let known: HashSet<_> = before.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();

@@ -62,7 +62,7 @@ impl<K, B> Drains<K, B> {
     }
 
     fn report<S, R, L: LoadTracker>(&mut self, slot: &Slot<K, B, S, R, L>, cluster: &Cluster<K, B, S, R, L>) {
-        let hook = &*cluster.settings.hook;
+        let hook = &*cluster.settings.conduct.hook;
         if let Some(standing) = &slot.standing {
             tell(hook, &Event::Drained { endpoint: standing.name() });
         }

@@ -74,7 +74,7 @@ where
         (probe, probing): (Option<Box<Probe<K, B>>>, NonZeroUsize),
         outliers: Option<EjectorConfig>,
     ) -> Self {
-        let now = Now::at(cluster.settings.timer.now());
+        let now = Now::at(cluster.settings.conduct.timer.now());
         let membership = Membership::start(workshop, reader, &cluster, &now);
         let mut outliers = outliers.map(Outliers::new);
         // The first interval begins with the pool.
@@ -95,7 +95,7 @@ where
                 return Poll::Pending;
             }
             let cluster = Arc::clone(&machines.cluster);
-            let hook = &*cluster.settings.hook;
+            let hook = &*cluster.settings.conduct.hook;
             discard(hook, std::mem::take(&mut machines.membership.slots));
             if let Some(probes) = &mut machines.probes {
                 probes.abandon(&cluster);
@@ -112,7 +112,7 @@ where
             if self.cluster.is_closed() {
                 return Poll::Ready(());
             }
-            let now = Now::at(self.cluster.settings.timer.now());
+            let now = Now::at(self.cluster.settings.conduct.timer.now());
             self.membership.poll(&self.cluster, cx, &now);
             self.drains.poll(&mut self.membership.slots, &self.cluster, &now);
             if let Some(probes) = &mut self.probes {
@@ -123,7 +123,7 @@ where
             }
             self.cluster.sweep(&now);
             let at = self.acts_at(&now);
-            ready!(self.alarm.poll(Some(&*self.cluster.settings.timer), at, cx));
+            ready!(self.alarm.poll(Some(&*self.cluster.settings.conduct.timer), at, cx));
         }
     }
 

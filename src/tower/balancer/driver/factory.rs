@@ -64,7 +64,7 @@ where
         cluster: &Cluster<K, B, S, R, L>,
         discovered: &Discovered<K, B>,
     ) -> Option<Arc<Standing>> {
-        let name = contain(&*cluster.settings.hook, "key", || discovered.key().to_string())?;
+        let name = contain(&*cluster.settings.conduct.hook, "key", || discovered.key().to_string())?;
         Some(Standing::new(name.into()))
     }
 
@@ -76,7 +76,7 @@ where
         service: S,
         now: &Now,
     ) -> Result<Arc<Endpoint<S, R, L>>, BoxError> {
-        let hook = &*cluster.settings.hook;
+        let hook = &*cluster.settings.conduct.hook;
         let load = contain(hook, "load factory", || (self.load)()).ok_or("the load factory panicked")?;
         let pool = cluster.pool.load_full();
         let _seeded = contain(hook, "load", || load.seed(&mut pool.members.iter().map(Candidate::load), now));

@@ -138,7 +138,7 @@ where
             }
         };
         // With services and futures of the user.
-        discard(&*cluster.settings.hook, left);
+        discard(&*cluster.settings.conduct.hook, left);
     }
 
     /// Makes the slots of a membership. What is on the way moves into them; the answer says from where and to where.
@@ -185,7 +185,7 @@ where
         assemble(cluster, self.snapshot.revision(), &self.slots, is_in_order, now)?;
         self.held = None;
         for slot in &mut self.slots {
-            discard(&*cluster.settings.hook, slot.settle());
+            discard(&*cluster.settings.conduct.hook, slot.settle());
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::tell;
 use super::super::dispatch::Dispatch;
 use super::super::endpoint::Endpoint;
 use super::super::pool::{Member, Pool};
@@ -54,7 +53,7 @@ where
                 outlying.start_anew(endpoint.statistics(), now);
                 cluster.reseed(endpoint, now);
             }
-            tell(&*cluster.settings.hook, &event(endpoint.name(), action));
+            cluster.settings.conduct.tell(&event(endpoint.name(), action));
         }
     }
 

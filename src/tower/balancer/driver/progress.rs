@@ -104,13 +104,13 @@ where
             Progress::Failed(error) => {
                 next.failures = next.failures.saturating_add(1);
                 let name = slot.standing.as_ref().map(|standing| standing.name());
-                let message = contain(&*cluster.settings.hook, "error", || {
+                let message = contain(&*cluster.settings.conduct.hook, "error", || {
                     name.map_or_else(|| error.to_string(), |name| format!("{name}: {error}"))
                 });
                 let message = message.unwrap_or_else(|| "an error that cannot be printed".to_owned());
                 lock(&cluster.ledger).last_error = Some(message.into());
                 if let Some(endpoint) = name {
-                    tell(&*cluster.settings.hook, &Event::BuildFailed { endpoint, failures: next.failures });
+                    cluster.settings.conduct.tell(&Event::BuildFailed { endpoint, failures: next.failures });
                 }
                 let at = now.instant().checked_add(self.backoff.pause(next.failures));
                 (Some(Stage::Due(at.unwrap_or(now.instant()))), false)
@@ -121,7 +121,7 @@ where
             Some(stage) => Some(std::mem::replace(&mut next.stage, stage)),
             None => slot.next.take().map(|next| next.stage),
         };
-        let _dropped = contain(&*cluster.settings.hook, "drop", || drop(left));
+        let _dropped = contain(&*cluster.settings.conduct.hook, "drop", || drop(left));
         is_progress
     }
 
@@ -136,7 +136,7 @@ where
             slot.standing = Self::standing(cluster, &slot.discovered);
         }
         let discovered = &slot.discovered;
-        let hook = &*cluster.settings.hook;
+        let hook = &*cluster.settings.conduct.hook;
         let service = contain(hook, "factory", || match &mut self.factory {
             Factory::AtOnce(make) => make(discovered.key(), discovered.backend()).map(Ok),
             Factory::Ahead(connect) => Ok(Err(connect(discovered.clone()))),
@@ -181,7 +181,7 @@ where
         let Some(Next { stage: Stage::Connecting { future, until }, .. }) = &mut slot.next else {
             return Progress::None;
         };
-        let hook = &*cluster.settings.hook;
+        let hook = &*cluster.settings.conduct.hook;
         match contain(hook, "factory", || future.poll(|future, cx| future.as_mut().poll(cx))) {
             None => Progress::Failed("the factory panicked".into()),
             Some(Poll::Ready(Ok(service))) => self.built(slot, service, cluster, now),
@@ -217,7 +217,7 @@ where
                 let pause = self.backoff.pause(*failures);
                 let at = now.instant().checked_add(pause).unwrap_or(now.instant());
                 let asked = std::mem::replace(ask, Ask::From(at));
-                let hook = &*cluster.settings.hook;
+                let hook = &*cluster.settings.conduct.hook;
                 tell(hook, &Event::BuildFailed { endpoint: endpoint.name(), failures: *failures });
                 let _dropped = contain(hook, "drop", || drop(asked));
                 Progress::None
@@ -234,7 +234,7 @@ where
         cluster: &Arc<Cluster<K, B, S, R, L>>,
         now: &Now,
     ) -> Poll<bool> {
-        let hook = &*cluster.settings.hook;
+        let hook = &*cluster.settings.conduct.hook;
         if let Ask::From(at) = ask {
             if !now.has_reached(*at) {
                 return Poll::Pending;
