@@ -151,13 +151,11 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     /// Counts a pick, and tells whether there may be one: who drains by now takes nothing new, whatever the policy saw.
     pub(super) fn picked(&self) -> bool {
         // With `in_flight`: either this sees that it drains, or whoever had it drain sees the pick.
-        self.statistics.picks.fetch_add(1, Ordering::SeqCst);
-        if self.is_draining() {
-            self.statistics.picks.fetch_sub(1, Ordering::SeqCst);
+        let may_be = self.statistics.picked(|| self.is_draining());
+        if !may_be {
             self.home.left();
-            return false;
         }
-        true
+        may_be
     }
 
     /// Counts the attempts that have started and not ended.
@@ -165,7 +163,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     /// Once it [drains](Self::is_draining), zero is final; and once it drains or is retired, an end that this did not see yet
     /// is told to its cluster.
     pub(super) fn in_flight(&self) -> u64 {
-        self.statistics.in_flight(self.statistics.latency.counts().sum())
+        self.statistics.counts().in_flight()
     }
 
     /// Says whether the membership has it drain.

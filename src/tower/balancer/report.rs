@@ -8,12 +8,12 @@ use super::cluster::Ledger;
 use super::pool::{Member, Pool};
 use super::repeats::RepeatReport;
 use super::signals::Outlying;
+use super::statistics::Answers;
 use crate::core::histogram::quantile;
 use crate::core::short::short;
 use crate::core::{Candidate, Exclusions, LoadMetric, LoadTracker, Now, Status};
 use crate::discovery::Revision;
 use crate::health::{CircuitState, EjectionState, PassiveHealth, ProbeState};
-use crate::sync::Ordering;
 
 /// Describes a pool and every member of it at one moment.
 ///
@@ -80,7 +80,7 @@ pub struct MemberReport {
     pub overloads: u64,
     /// The attempts that were given up.
     pub cancelled: u64,
-    /// The median time to an answer, to an eighth.
+    /// The median time to an answer, to an eighth. After some thousand answers it goes by one of eight.
     pub p50: Option<Duration>,
     /// The time within which 99 of 100 answers came, to an eighth.
     pub p99: Option<Duration>,
@@ -145,13 +145,8 @@ impl MemberReport {
         let endpoint = member.endpoint();
         let ejection = endpoint.signals().outlying().map(Outlying::ejection);
         let statistics = endpoint.statistics();
-        let latency: Vec<u64> = statistics.latency.counts().collect();
-        let answered = latency.iter().sum();
-        let in_flight = statistics.in_flight(answered);
-        let [failures, overloads, cancelled, picks] =
-            [&statistics.failures, &statistics.overloads, &statistics.cancelled, &statistics.picks]
-                .map(|counter| counter.load(Ordering::Acquire));
-        let successes = answered.saturating_sub(failures.saturating_add(overloads));
+        let (counts, latency) = (statistics.counts(), statistics.latency());
+        let Answers { answered, failed } = counts.answers();
         Self {
             endpoint: Arc::clone(endpoint.name()),
             status: member.status(),
@@ -160,12 +155,12 @@ impl MemberReport {
             weight: member.weight().value(),
             ramp: member.ramp(now),
             load: member.load().measure(now),
-            in_flight,
-            picks,
-            successes,
-            failures,
-            overloads,
-            cancelled,
+            in_flight: counts.in_flight(),
+            picks: counts.picks,
+            successes: answered.saturating_sub(failed),
+            failures: counts.failures,
+            overloads: counts.overloads,
+            cancelled: counts.cancelled,
             p50: quantile(&latency, 0.5),
             p99: quantile(&latency, 0.99),
             circuit: endpoint.circuit().map(|circuit| circuit.state(now)),

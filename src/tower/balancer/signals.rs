@@ -187,7 +187,7 @@ impl Outlying {
 
     /// Returns what became of the attempts since this was last asked.
     pub(super) fn sample(&self, statistics: &Statistics) -> OutlierSample {
-        let Answers { answered, failed } = self.past.take(statistics.answers());
+        let Answers { answered, failed } = self.past.take(statistics.counts().answers());
         OutlierSample::new(answered - failed, answered)
     }
 
