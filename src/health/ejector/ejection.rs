@@ -124,7 +124,6 @@ impl Ejection {
     }
 
     /// Tells whether the member is in, whatever the time.
-    #[inline]
     #[allow(dead_code, reason = "for whoever dispatches")]
     pub(crate) fn is_in(&self) -> bool {
         self.term.is_in()

@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn quantiles_hold_whatever_the_period_of_the_slow_ones() {
-        for period in [2, 3, 7, 8, 16, 50, 64] {
+        for period in [2_u32, 3, 7, 8, 16, 50, 64] {
             let statistics = Statistics::new();
             for answer in 0..200_000 {
                 let millis = if answer % period == 0 { 100 } else { 1 };
@@ -166,7 +166,7 @@ mod tests {
             }
             let (latency, counts) = (statistics.latency(), statistics.counts());
             assert_eq!((counts.answered, counts.in_flight()), (200_000, 0), "counts are exact");
-            let slow = 1.0 / period as f64;
+            let slow = 1.0 / f64::from(period);
             let at = |part| quantile(&latency, part).unwrap();
             assert!(at(1.0 - slow - 0.01) < Duration::from_millis(2), "{period}");
             assert!(at(1.0 - slow + 0.01) > Duration::from_millis(99), "{period}");
