@@ -80,7 +80,7 @@ pub struct MemberReport {
     pub overloads: u64,
     /// The attempts that were given up.
     pub cancelled: u64,
-    /// The median time to an answer, to an eighth. After some thousand answers it goes by one of eight.
+    /// The median time to an answer, to an eighth. After four thousand answers it goes by one of eight.
     pub p50: Option<Duration>,
     /// The time within which 99 of 100 answers came, to an eighth.
     pub p99: Option<Duration>,
