@@ -236,3 +236,41 @@ async fn a_tracker_that_panics_costs_no_answer_and_no_process() {
     }
     assert_eq!(in_flight(&pool.report()), 0);
 }
+
+/// A tracker that panics when an attempt starts.
+struct Obstinate;
+
+impl LoadMetric for Obstinate {
+    fn measure(&self, _: &Now) -> f64 {
+        0.0
+    }
+}
+
+impl LoadTracker for Obstinate {
+    type Ticket = ();
+
+    fn start(&self, _: &Now) -> Result<(), AtCapacity> {
+        panic!("the tracker panics");
+    }
+
+    fn responded(&self, (): (), _: Outcome, _: &Now) {}
+
+    fn release(&self, (): (), _: &Now) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tracker_and_a_service_that_panic_at_the_start_reach_the_caller_as_one_panic() {
+    let cast = Cast::new(&NAMES, at_once());
+    let pool = cast.builder().load(|| Obstinate).spawn().unwrap();
+    for manner in [at_once(), Manner::PanicsInClone] {
+        cast.tell_all(manner);
+        for request in 0..10 {
+            assert!(matches!(send(&pool, request).await, Came::Panic), "{manner:?}");
+        }
+        let report = pool.report();
+        assert_eq!(
+            (report.members.iter().map(|member| member.picks).sum::<u64>(), in_flight(&report)),
+            (0, 0)
+        );
+    }
+}

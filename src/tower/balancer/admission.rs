@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::cluster::Cluster;
+use super::contain::attempt as contained;
 use super::endpoint::{Admitted, Attempt, Endpoint};
 use super::panic::PanicPolicy;
 use super::pool::{Member, Pool};
@@ -57,7 +58,7 @@ impl Missed {
     }
 }
 
-/// Starts an attempt that is cancelled at once, as its service panics when it is cloned.
+/// Starts an attempt that is cancelled at once, as its service panics when it is cloned. Nothing else may panic meanwhile.
 struct Unstarted<F: Fn()>(F);
 
 impl<F: Fn()> Drop for Unstarted<F> {
@@ -178,7 +179,7 @@ where
         };
         let start = || self.start(endpoint, selection.is_panic(), now);
         // First, so that the attempt is made where it stays.
-        let unstarted = Unstarted(|| drop(start()));
+        let unstarted = Unstarted(|| drop(contained(start)));
         let service = endpoint.service().clone();
         std::mem::forget(unstarted);
         match start() {
