@@ -71,7 +71,8 @@ pub(crate) struct Answered<S, R, L: LoadTracker> {
     endpoint: Arc<Endpoint<S, R, L>>,
     permit: Option<CircuitTicket>,
     ticket: L::Ticket,
-    /// In nanoseconds.
+    /// When the attempt began, and in how many nanoseconds its head was there.
+    started: u64,
     latency: u64,
     ended: bool,
     surroundings: Surroundings,
@@ -92,7 +93,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
             }
             !decided
         });
-        Self { endpoint, permit, ticket, latency, ended: false, surroundings }
+        Self { endpoint, permit, ticket, started, latency, ended: false, surroundings }
     }
 
     fn end(&mut self, outcome: Outcome) {
@@ -106,7 +107,7 @@ impl<S, R, L: LoadTracker> Answered<S, R, L> {
                 self.permit,
                 Phase::Call,
                 outcome,
-                self.latency,
+                (self.started, self.latency),
                 &now,
                 self.surroundings.is_followed(),
             );

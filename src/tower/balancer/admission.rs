@@ -179,7 +179,9 @@ where
         };
         let start = || self.start(endpoint, selection.is_panic(), now);
         // First, so that the attempt is made where it stays.
-        let unstarted = Unstarted(|| drop(contained(start)));
+        let unstarted = Unstarted(|| {
+            let _cancelled = contained(|| drop(start()));
+        });
         let service = endpoint.service().clone();
         std::mem::forget(unstarted);
         match start() {

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
 
-use super::contain::contain;
 use super::departed::Departed;
 use super::endpoint::Endpoint;
 use super::panic::PanicPolicy;
@@ -157,11 +156,15 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     /// Looks at one endpoint again, after a transition.
     pub(super) fn refresh(&self, endpoint: &Endpoint<S, R, L>) {
+        // First of all: a table that was prepared without it is found out by the change, which is counted after it.
+        {
+            let _ledger = lock(&self.ledger);
+            endpoint.note_signals();
+        }
         self.changes.fetch_add(1, Ordering::AcqRel);
         let now = Now::at(self.settings.conduct.timer.now());
         let (pool, eligible, settled) = {
             let mut ledger = lock(&self.ledger);
-            endpoint.note_signals();
             let pool = self.pool.load_full();
             let position = pool.position_of(endpoint);
             let eligible = position.is_some_and(|position| pool.transition(position, &now));
@@ -180,7 +183,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
 
     /// Gives an endpoint a first estimate of its load, from that of the others. The tracker may be the user's.
     pub(super) fn seed(&self, pool: &Pool<K, B, S, R, L>, endpoint: &Endpoint<S, R, L>, now: &Now) {
-        let _seeded = contain(&*self.settings.conduct.hook, "load", || pool.seed(endpoint, now));
+        let _seeded = self.settings.conduct.contain("load", || pool.seed(endpoint, now));
     }
 
     /// Records whether requests can go anywhere, and tells what that ends or begins. The caller holds the ledger, and

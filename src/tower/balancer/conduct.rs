@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tower_service::Service;
 
-use super::contain::{contain, is_listening, scope, tell};
+use super::contain::{attempt, is_listening, scope, tell};
 use super::repeats::Repeats;
 use crate::core::{AttemptScope, Outcome};
 pub(super) use crate::tower::timer::{AnyTimer, Sleep};
@@ -56,6 +56,22 @@ impl<S, R> Conduct<S, R> {
         tell(&*self.hook, event);
     }
 
+    /// Runs `code`; a panic in it is told and gives nothing.
+    pub(super) fn contain<T>(&self, what: &'static str, code: impl FnOnce() -> T) -> Option<T> {
+        let result = attempt(code);
+        if result.is_none() {
+            self.tell(&Event::Contained { what });
+        }
+        result
+    }
+
+    /// Drops what is the user's, one after another: two panics at the same time would abort the process.
+    pub(super) fn discard<T>(&self, items: impl IntoIterator<Item = T>) {
+        for item in items {
+            let _dropped = self.contain("drop", || drop(item));
+        }
+    }
+
     /// Tells whether anybody wants to hear of the course of attempts.
     #[inline]
     pub(super) fn is_followed(&self) -> bool {
@@ -74,7 +90,7 @@ impl<S, R> Conduct<S, R> {
     {
         let Some(classifier) = &self.classifier else { return Outcome::of(answer) };
         // Whoever cannot say how it went says nothing.
-        contain(&*self.hook, "classifier", || classifier.classify(answer)).unwrap_or(Outcome::Cancelled)
+        self.contain("classifier", || classifier.classify(answer)).unwrap_or(Outcome::Cancelled)
     }
 
     /// Tells whether an error says that the request reached nobody.
@@ -84,7 +100,7 @@ impl<S, R> Conduct<S, R> {
     {
         self.unsent.as_ref().is_some_and(|unsent| {
             // Whoever cannot say that nobody had the request does not say so.
-            contain(&*self.hook, "unsent", || unsent.classify(Err(error))).unwrap_or(false)
+            self.contain("unsent", || unsent.classify(Err(error))).unwrap_or(false)
         })
     }
 
@@ -98,7 +114,8 @@ impl<S, R> Conduct<S, R> {
 
     /// Starts to wait for as long as an attempt may take, if there is a limit.
     pub(super) fn attempt_limit(&self) -> Option<Sleep> {
-        let deadline = self.now().checked_add(self.attempt_timeout?)?;
+        let timeout = self.attempt_timeout?;
+        let deadline = self.now().checked_add(timeout)?;
         Some(self.timer.sleep_until(deadline))
     }
 }

@@ -1,6 +1,5 @@
 //! Running user code that may panic.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::core::AttemptScope;
@@ -11,20 +10,18 @@ use crate::tower::{Event, Hook, NoHook};
 /// Tells `hook`, and goes on if it panics.
 pub(super) fn tell(hook: &dyn Hook, event: &Event<'_>) {
     // The state of a hook is its own business; nothing of ours is shared with it.
-    drop(catch_unwind(AssertUnwindSafe(|| hook.on(event))));
+    let _heard = attempt(|| hook.on(event));
 }
 
 /// Asks `hook` whether it listens to the course of attempts; it is told if it panics.
 #[inline]
 pub(super) fn is_listening(hook: &dyn Hook) -> bool {
-    // As in `tell`.
-    catch_unwind(AssertUnwindSafe(|| hook.is_listening())).unwrap_or(true)
+    attempt(|| hook.is_listening()).unwrap_or(true)
 }
 
 /// Asks `hook` what is to surround an attempt; nothing does if it panics.
 pub(super) fn scope(hook: &dyn Hook, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
-    // As in `tell`.
-    catch_unwind(AssertUnwindSafe(|| hook.scope(endpoint))).ok().flatten()
+    attempt(|| hook.scope(endpoint)).flatten()
 }
 
 /// Makes one hook of several. A panic in one of them is no reason for the others not to hear.
@@ -49,21 +46,5 @@ impl Hook for Joined {
 
     fn scope(&self, endpoint: &str) -> Option<Box<dyn AttemptScope>> {
         self.0.iter().map(|hook| scope(&**hook, endpoint)).fold(None, nest)
-    }
-}
-
-/// Runs `code`; a panic in it is told to `hook` and gives nothing.
-pub(super) fn contain<T>(hook: &dyn Hook, what: &'static str, code: impl FnOnce() -> T) -> Option<T> {
-    let result = attempt(code);
-    if result.is_none() {
-        tell(hook, &Event::Contained { what });
-    }
-    result
-}
-
-/// Drops what is the user's, one after another: two panics at the same time would abort the process.
-pub(super) fn discard<T>(hook: &dyn Hook, items: impl IntoIterator<Item = T>) {
-    for item in items {
-        let _dropped = contain(hook, "drop", || drop(item));
     }
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 use super::admission::{Lease, Obstacle};
 use super::cluster::Cluster;
 use super::conduct::Conduct;
-use super::conduct::Sleep;
 use super::endpoint::Endpoint;
 use super::operator::OperatorVerb;
 use super::pool::Member;
@@ -78,7 +77,6 @@ pub(crate) trait Dispatch<S, R, L: LoadTracker>: Send + Sync {
     fn in_flight_departed(&self) -> u64;
     /// Returns until when a drain that starts now may take; `None` is for ever.
     fn drains_until(&self) -> Option<Instant>;
-    fn sleep_until(&self, deadline: Instant) -> Sleep;
 }
 
 impl<K, B, S, R, L> Dispatch<S, R, L> for Cluster<K, B, S, R, L>
@@ -224,9 +222,5 @@ where
 
     fn drains_until(&self) -> Option<Instant> {
         self.settings.conduct.timer.now().checked_add(self.settings.drain_deadline)
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Sleep {
-        self.settings.conduct.timer.sleep_until(deadline)
     }
 }

@@ -241,14 +241,14 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
         }
     }
 
-    /// Settles an attempt whose load was settled already, and that took so many nanoseconds.
+    /// Settles an attempt whose load was settled already: when it began, as [`Now::nanos`], and how many nanoseconds it took.
     #[inline]
     pub(crate) fn ended(
         &self,
         permit: Option<CircuitTicket>,
         phase: Phase,
         outcome: Outcome,
-        elapsed: u64,
+        (started, elapsed): (u64, u64),
         now: &Now,
         is_followed: bool,
     ) {
@@ -261,7 +261,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             self.conduct.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }
         self.statistics.ended(outcome, elapsed);
-        self.signals.ended(outcome, elapsed, now);
+        self.signals.ended(outcome, started);
         if self.is_draining() || self.is_retired() {
             self.home.left();
         }
@@ -326,7 +326,7 @@ impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
         let now = Now::at(self.conduct.now());
         self.give_back(admitted.ticket, outcome, &now);
         let elapsed = now.nanos_since(admitted.started);
-        self.ended(admitted.permit, phase, outcome, elapsed, &now, is_followed);
+        self.ended(admitted.permit, phase, outcome, (admitted.started, elapsed), &now, is_followed);
     }
 }
 

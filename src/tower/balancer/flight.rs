@@ -194,6 +194,7 @@ where
                 let open = land(attempt, outcome, progress.keeps_open);
                 // Before the answer is put together, so that it is not moved once more.
                 *this.attempt = None;
+                *this.limit = Limit::Never;
                 Poll::Ready(Landing::Answered(Answer { response, open }))
             }
             failure => {

@@ -135,7 +135,7 @@ where
                     };
                     match ready!(landing) {
                         Landing::Answered(answer) => {
-                            // Otherwise it has landed, and nothing is left.
+                            // Otherwise it has landed, and nothing that works is left.
                             if this.again.is_some() {
                                 self.finish();
                             }
@@ -265,7 +265,8 @@ impl<S: Service<R>, R, L: LoadTracker> fmt::Debug for ResponseFuture<S, R, L> {
         let state = match &self.state {
             State::Failed { .. } => "failed",
             State::Waiting { .. } => "waiting",
-            State::Flying { flight } if !flight.has_landed() => "under way",
+            // Also when the first has landed and its hedge has not.
+            State::Flying { flight } if !flight.has_landed() || self.again.is_some() => "under way",
             State::Resting { .. } => "resting",
             State::Flying { .. } | State::Done => "done",
         };

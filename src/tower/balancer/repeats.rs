@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::admission::Lease;
 use super::cluster::Cluster;
 use super::conduct::{Conduct, Sleep};
-use super::contain::contain;
 use super::endpoint::Endpoint;
 use super::repeating::Repeating;
 use crate::core::striped::StripedCounter;
@@ -158,7 +157,7 @@ impl<S, R> Conduct<S, R> {
         }
         let may_repeat = repeats.idempotent.as_ref().is_none_or(|idempotent| {
             // Whoever cannot say that it may be sent twice does not say so.
-            contain(&*self.hook, "idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
+            self.contain("idempotent", || idempotent.is_idempotent(request)).unwrap_or(false)
         });
         let only_unsent = !may_repeat;
         if only_unsent && (!is_retried || self.unsent.is_none()) {

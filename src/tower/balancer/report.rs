@@ -82,7 +82,7 @@ pub struct MemberReport {
     pub cancelled: u64,
     /// The median time to an answer, to an eighth. After four thousand answers it goes by one of eight.
     pub p50: Option<Duration>,
-    /// The time within which 99 of 100 answers came, to an eighth.
+    /// The time within which 99 of 100 answers came, to an eighth; it goes by the same answers as the median.
     pub p99: Option<Duration>,
     /// The state of its circuit, if it has one.
     pub circuit: Option<CircuitState>,

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use super::cluster::Cluster;
 use super::conduct::Sleep;
-use super::contain::contain;
 use super::dispatch::Dispatch;
 use super::pool::{Member, Pool};
 use super::waiting::Registration;
@@ -55,7 +54,7 @@ impl<S, R, L: LoadTracker> Future for Shutdown<S, R, L> {
         let is_over = in_flight == 0
             || this.deadline.is_some_and(|deadline| {
                 let cluster = &this.cluster;
-                let sleep = this.sleep.get_or_insert_with(|| cluster.sleep_until(deadline));
+                let sleep = this.sleep.get_or_insert_with(|| cluster.conduct().timer.sleep_until(deadline));
                 cluster.conduct().now() >= deadline || sleep.as_mut().poll(cx).is_ready()
             });
         if is_over { Poll::Ready(in_flight) } else { Poll::Pending }
@@ -87,7 +86,7 @@ impl<K, B, S, R, L: LoadTracker> Cluster<K, B, S, R, L> {
             pool
         };
         // Services of the user are dropped without a lock, and what they do then is no business of whoever closes.
-        let _dropped = contain(&*self.settings.conduct.hook, "drop", || drop(pool));
+        let _dropped = self.settings.conduct.contain("drop", || drop(pool));
         self.settings.conduct.tell(&Event::Closed);
         self.wake_waiters();
         self.driver.wake();

@@ -56,11 +56,11 @@ impl Signals {
         self.outlying.as_ref()
     }
 
-    /// Takes note of how an attempt ended that took so many nanoseconds, where the statistics do not say it all.
+    /// Takes note of how an attempt ended that began at an instant, as [`Now::nanos`], where the statistics do not say it all.
     #[inline]
-    pub(super) fn ended(&self, outcome: Outcome, elapsed: u64, now: &Now) {
+    pub(super) fn ended(&self, outcome: Outcome, started: u64) {
         if let Some(outlying) = &self.outlying {
-            outlying.ended(outcome, elapsed, now);
+            outlying.ended(outcome, started);
         }
     }
 
@@ -159,7 +159,8 @@ impl Past {
 
     /// Returns what is not past of these, and adds it.
     ///
-    /// A failure is counted before its answer is: it waits for that.
+    /// A failure is counted before its answer is: it waits for that. An attempt that is added while this runs may be taken and
+    /// added; the next answer is missing then.
     fn take(&self, answers: Answers) -> Answers {
         let new = |now: u64, past: &AtomicU64| now.saturating_sub(past.load(Ordering::Relaxed));
         let answered = new(answers.answered, &self.answered);
@@ -199,16 +200,56 @@ impl Outlying {
     }
 
     #[inline]
-    fn ended(&self, outcome: Outcome, elapsed: u64, now: &Now) {
+    fn ended(&self, outcome: Outcome, started: u64) {
         let returned = self.returned.load(Ordering::Relaxed);
-        if returned != Self::NEVER && began_before(returned, elapsed, now) {
+        // Numbers that wrap are told apart by their difference.
+        if returned != Self::NEVER && returned.wrapping_sub(started).cast_signed() > 0 {
             self.past.add(Answers::of(outcome));
         }
     }
 }
 
-/// Tells whether what took `elapsed` until now began before `instant`. A clock that went back to before it cannot tell.
-fn began_before(instant: u64, elapsed: u64, now: &Now) -> bool {
-    let since = now.nanos().wrapping_sub(instant).cast_signed();
-    u64::try_from(since).is_ok_and(|since| elapsed > since)
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::health::BudgetConfig;
+    use std::time::Duration;
+
+    fn answers(answered: u64, failed: u64) -> Answers {
+        Answers { answered, failed }
+    }
+
+    #[test]
+    fn a_failure_waits_for_its_answer_and_nothing_is_taken_twice() {
+        let past = Past::default();
+        let take = |answered, failed| {
+            let taken = past.take(answers(answered, failed));
+            (taken.answered, taken.failed)
+        };
+        assert_eq!(take(1, 2), (1, 1));
+        assert_eq!(take(2, 2), (1, 1));
+        assert_eq!(take(2, 2), (0, 0));
+    }
+
+    #[test]
+    fn what_began_before_the_return_has_no_say_whatever_became_of_it() {
+        let outlying = Outlying::new(&Arc::new(ExclusionBudget::new(BudgetConfig::default())));
+        let statistics = Statistics::new();
+        let end = |outcome, started| {
+            statistics.ended(outcome, 1);
+            outlying.ended(outcome, started);
+        };
+        let start = Now::lazy().instant();
+        let at = |millis| Now::at(start + Duration::from_millis(millis)).nanos();
+        end(Outcome::Failure, at(0));
+        outlying.start_anew(&statistics, &Now::at(start + Duration::from_millis(10)));
+        for outcome in [Outcome::Cancelled, Outcome::Failure, Outcome::OVERLOAD, Outcome::Success] {
+            end(outcome, at(9));
+        }
+        assert_eq!(outlying.sample(&statistics), OutlierSample::default());
+        end(Outcome::Failure, at(10));
+        end(Outcome::Success, at(11));
+        assert_eq!(outlying.sample(&statistics), OutlierSample::new(1, 2));
+        assert_eq!(outlying.sample(&statistics), OutlierSample::default(), "once");
+    }
 }

@@ -125,23 +125,21 @@ const EACH: u64 = 8;
 
 /// Returns how many answers one stands for that came after so many others.
 ///
-/// Multiples of the golden ratio fall evenly into the eighths of a whole, and with no period that answers could have too
-/// (Weyl's theorem of equidistribution).
+/// It is one of each eight, at a place that is hashed anew for each, so that no period of the answers is that of the choice.
 #[inline]
 fn times(before: u64) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     if before < ALL {
-        1
-    } else if before.wrapping_mul(GOLDEN) < u64::MAX / EACH {
-        EACH
-    } else {
-        0
+        return 1;
     }
+    let block = (before / EACH).wrapping_mul(GOLDEN);
+    let place = (block ^ block >> 32).wrapping_mul(GOLDEN) >> (u64::BITS - EACH.trailing_zeros());
+    if before % EACH == place { EACH } else { 0 }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{ALL, EACH, Statistics, times};
+    use super::{ALL, Answers, EACH, Statistics, times};
     use crate::core::Outcome;
     use crate::core::histogram::quantile;
     use std::time::Duration;
@@ -157,7 +155,8 @@ mod tests {
 
     #[test]
     fn quantiles_hold_whatever_the_period_of_the_slow_ones() {
-        for period in [2_u32, 3, 7, 8, 16, 50, 64] {
+        // Those of Fibonacci are what the golden ratio alone would meet.
+        for period in [2_u32, 3, 7, 8, 13, 16, 21, 50, 55, 64, 89] {
             let statistics = Statistics::new();
             for answer in 0..200_000 {
                 let millis = if answer % period == 0 { 100 } else { 1 };
@@ -168,9 +167,40 @@ mod tests {
             assert_eq!((counts.answered, counts.in_flight()), (200_000, 0), "counts are exact");
             let slow = 1.0 / f64::from(period);
             let at = |part| quantile(&latency, part).unwrap();
-            assert!(at(1.0 - slow - 0.01) < Duration::from_millis(2), "{period}");
-            assert!(at(1.0 - slow + 0.01) > Duration::from_millis(99), "{period}");
+            assert!(at(1.0 - slow * 1.1 - 0.001) < Duration::from_millis(2), "{period}");
+            assert!(at(1.0 - slow * 0.9 + 0.001) > Duration::from_millis(99), "{period}");
         }
+    }
+
+    #[test]
+    fn a_slow_answer_that_is_rarer_than_one_in_a_hundred_is_not_the_99th_percentile_at_any_time() {
+        for period in [144, 233, 377, 610] {
+            let statistics = Statistics::new();
+            for answer in 1..=120_000 {
+                let millis = if answer % period == 0 { 100 } else { 1 };
+                statistics.ended(Outcome::Success, millis * 1_000_000);
+                if answer % 1_000 == 0 {
+                    let p99 = quantile(&statistics.latency(), 0.99).unwrap();
+                    assert!(
+                        p99 < Duration::from_millis(2),
+                        "{p99:?} after {answer}, one of {period} being slow"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overloads_are_failures_too_and_cancelled_attempts_are_no_answers() {
+        let statistics = Statistics::new();
+        for outcome in [Outcome::Success, Outcome::Failure, Outcome::OVERLOAD, Outcome::Cancelled] {
+            statistics.ended(outcome, 1);
+            let alone = Answers::of(outcome);
+            assert_eq!(alone.answered == 0, outcome == Outcome::Cancelled, "{outcome}");
+            assert_eq!(alone.failed, u64::from(outcome.is_error()), "{outcome}");
+        }
+        let Answers { answered, failed } = statistics.counts().answers();
+        assert_eq!((answered, failed), (3, 2));
     }
 
     #[test]

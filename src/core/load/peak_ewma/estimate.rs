@@ -147,6 +147,18 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_second_learns_as_much() {
+        let (now, rate) = (1 << 40, Estimate::rate(10_000_000_000));
+        for latency in [2.0e6, 0.5e6] {
+            let [alone, again] = [(); 2].map(|()| Estimate::new(1.0e6, 0));
+            alone.observe(latency, now, rate);
+            again.observe_again(latency, now, rate);
+            let [alone, again] = [alone, again].map(|estimate| estimate.project(now, rate).to_bits());
+            assert_eq!(alone, again, "of {latency} ns");
+        }
+    }
+
+    #[test]
     fn many_small_blends_add_up_to_the_right_distance() {
         let rate = Estimate::rate(10_000_000_000);
         let estimate = Estimate::new(1.0e8, 0);

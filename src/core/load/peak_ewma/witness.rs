@@ -10,7 +10,8 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// The word is stored and never exchanged, which would cost each attempt as much as all the rest of it. Of attempts that
 /// race for the place the last one has it, and whoever has it leaves it free: no witness outlives its attempt. At worst one
-/// that lost the race hangs unseen until the next attempt, which is a witness again.
+/// that lost the race, or whose word a late dismissal took for its own, hangs unseen until the next attempt, which is a
+/// witness again.
 #[derive(Debug)]
 pub(super) struct Witness(AtomicU64);
 

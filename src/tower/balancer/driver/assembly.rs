@@ -5,7 +5,6 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use super::super::cluster::Cluster;
-use super::super::contain::{contain, tell};
 use super::super::pool::{Member, Pool};
 use super::slot::Slot;
 use crate::core::{Candidate, Eligibility, LoadMetric, LoadTracker, Now, PickError, Status, View};
@@ -34,10 +33,11 @@ where
     let members: Vec<_> = slots.iter().filter_map(Slot::member).collect();
     let flips = cluster.changes_seen();
     let view = View::new(&members).with_now(now);
-    let prepared = contain(&*cluster.settings.conduct.hook, "policy", || {
-        cluster.settings.picker.prepare(&view, Some(&before.prepared))
-    })
-    .unwrap_or(Err(PickError::InconsistentTopology))?;
+    let prepared = cluster
+        .settings
+        .conduct
+        .contain("policy", || cluster.settings.picker.prepare(&view, Some(&before.prepared)))
+        .unwrap_or(Err(PickError::InconsistentTopology))?;
     let missed_flips = || cluster.changes_seen() != flips;
     let absent = slots.iter().filter(|slot| slot.is_absent()).filter_map(|slot| slot.standing.clone());
     let pool = Pool {
@@ -53,7 +53,7 @@ where
     let unbuilt = slots.iter().filter(|slot| slot.is_unbuilt()).count();
     swap(cluster, pool, &before, (unbuilt, is_in_order), missed_flips);
     // Services of the user are dropped without a lock.
-    let _dropped = contain(&*cluster.settings.conduct.hook, "drop", || drop(before));
+    let _dropped = cluster.settings.conduct.contain("drop", || drop(before));
     Ok(())
 }
 
@@ -67,7 +67,7 @@ fn swap<K, B, S, R, L>(
 ) where
     L: LoadTracker,
 {
-    let hook = &*cluster.settings.conduct.hook;
+    let conduct = &cluster.settings.conduct;
     let now = Now::at(cluster.settings.conduct.timer.now());
     let (revision, members) = (pool.revision.value(), pool.members.len());
     let kept: HashSet<_> = pool.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();
@@ -113,6 +113,6 @@ fn swap<K, B, S, R, L>(
             cluster.refresh(endpoint);
         }
     }
-    tell(hook, &Event::Membership { revision, members, unbuilt });
+    conduct.tell(&Event::Membership { revision, members, unbuilt });
     cluster.wake_waiters();
 }

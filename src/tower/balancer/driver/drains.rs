@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::{contain, tell};
 use super::slot::Slot;
 use crate::core::{LoadTracker, Now};
 use crate::discovery::Discovered;
@@ -62,12 +61,12 @@ impl<K, B> Drains<K, B> {
     }
 
     fn report<S, R, L: LoadTracker>(&mut self, slot: &Slot<K, B, S, R, L>, cluster: &Cluster<K, B, S, R, L>) {
-        let hook = &*cluster.settings.conduct.hook;
+        let conduct = &cluster.settings.conduct;
         if let Some(standing) = &slot.standing {
-            tell(hook, &Event::Drained { endpoint: standing.name() });
+            conduct.tell(&Event::Drained { endpoint: standing.name() });
         }
         if let Some(on_drained) = &mut self.on_drained {
-            let _heard = contain(hook, "drain callback", || on_drained(&slot.discovered));
+            let _heard = conduct.contain("drain callback", || on_drained(&slot.discovered));
         }
     }
 

@@ -10,7 +10,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::discard;
 use super::drains::{Drains, OnDrained};
 use super::factory::Workshop;
 use super::membership::Membership;
@@ -95,12 +94,12 @@ where
                 return Poll::Pending;
             }
             let cluster = Arc::clone(&machines.cluster);
-            let hook = &*cluster.settings.conduct.hook;
-            discard(hook, std::mem::take(&mut machines.membership.slots));
+            let conduct = &cluster.settings.conduct;
+            conduct.discard(std::mem::take(&mut machines.membership.slots));
             if let Some(probes) = &mut machines.probes {
                 probes.abandon(&cluster);
             }
-            discard(hook, driving.take());
+            conduct.discard(driving.take());
             Poll::Ready(())
         })))
     }

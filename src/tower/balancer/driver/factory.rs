@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::super::cluster::{Cluster, EndpointListener};
-use super::super::contain::contain;
 use super::super::endpoint::Endpoint;
 use super::super::operator::Standing;
 use super::super::signals::HealthSettings;
@@ -64,7 +63,7 @@ where
         cluster: &Cluster<K, B, S, R, L>,
         discovered: &Discovered<K, B>,
     ) -> Option<Arc<Standing>> {
-        let name = contain(&*cluster.settings.conduct.hook, "key", || discovered.key().to_string())?;
+        let name = cluster.settings.conduct.contain("key", || discovered.key().to_string())?;
         Some(Standing::new(name.into()))
     }
 
@@ -76,14 +75,15 @@ where
         service: S,
         now: &Now,
     ) -> Result<Arc<Endpoint<S, R, L>>, BoxError> {
-        let hook = &*cluster.settings.conduct.hook;
-        let load = contain(hook, "load factory", || (self.load)()).ok_or("the load factory panicked")?;
+        let conduct = &cluster.settings.conduct;
+        let load = conduct.contain("load factory", || (self.load)()).ok_or("the load factory panicked")?;
         let pool = cluster.pool.load_full();
-        let _seeded = contain(hook, "load", || load.seed(&mut pool.members.iter().map(Candidate::load), now));
+        let _seeded =
+            conduct.contain("load", || load.seed(&mut pool.members.iter().map(Candidate::load), now));
         let signals = self.health.signals(&cluster.budget);
         let home = Arc::clone(cluster);
         let endpoint = Arc::new(Endpoint::new(Arc::clone(standing), service, load, signals, home, now));
-        // Not heard by anybody yet: it is no member of a pool.
+        // Not heard by anybody yet: it is no member of a pool. So what that does to the circuit is noted here.
         endpoint.obey();
         endpoint.note_signals();
         endpoint.signals().watch(&Changes::new(Arc::new(EndpointListener {

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::discard;
 use super::assembly::assemble;
 use super::factory::Workshop;
 use super::slot::Slot;
@@ -138,7 +137,7 @@ where
             }
         };
         // With services and futures of the user.
-        discard(&*cluster.settings.conduct.hook, left);
+        cluster.settings.conduct.discard(left);
     }
 
     /// Makes the slots of a membership. What is on the way moves into them; the answer says from where and to where.
@@ -185,7 +184,7 @@ where
         assemble(cluster, self.snapshot.revision(), &self.slots, is_in_order, now)?;
         self.held = None;
         for slot in &mut self.slots {
-            discard(&*cluster.settings.conduct.hook, slot.settle());
+            cluster.settings.conduct.discard(slot.settle());
         }
         Ok(())
     }

@@ -9,7 +9,6 @@ use std::task::Poll;
 use std::time::Instant;
 
 use super::super::cluster::Cluster;
-use super::super::contain::{contain, discard};
 use super::super::dispatch::Dispatch;
 use super::super::pool::{Member, Pool};
 use super::polled::Polled;
@@ -88,7 +87,7 @@ where
 
     /// Gives up all probes.
     pub(super) fn abandon(&mut self, cluster: &Cluster<K, B, S, R, L>) {
-        discard(&*cluster.settings.conduct.hook, std::mem::take(&mut self.flights));
+        cluster.settings.conduct.discard(std::mem::take(&mut self.flights));
     }
 
     /// Probes the members of this pool, and nobody else.
@@ -99,7 +98,7 @@ where
         self.positions = members().map(|(at, health)| (id(&health), at)).collect();
         let gone = |id: &Id| !self.positions.contains_key(id);
         let left: Vec<_> = self.flights.extract_if(.., |flight| gone(flight.started.key())).collect();
-        discard(&*cluster.settings.conduct.hook, left);
+        cluster.settings.conduct.discard(left);
         for id in before.into_keys().filter(gone) {
             self.schedule.remove(&id);
         }
@@ -115,7 +114,7 @@ where
             any = true;
             let member = self.positions.get(started.key()).and_then(|at| pool.members.get(*at));
             let probing = member.and_then(|member| {
-                contain(&*cluster.settings.conduct.hook, "probe", || (self.probe)(member.discovered()))
+                cluster.settings.conduct.contain("probe", || (self.probe)(member.discovered()))
             });
             let Some(probing) = probing else {
                 started.complete(ProbeOutcome::Cancelled, now);
@@ -138,7 +137,7 @@ where
                 continue;
             };
             let Flight { started, probing, .. } = self.flights.swap_remove(place);
-            let _dropped = contain(&*cluster.settings.conduct.hook, "drop", || drop(probing));
+            let _dropped = cluster.settings.conduct.contain("drop", || drop(probing));
             let member = self.positions.get(started.key()).and_then(|at| pool.members.get(*at));
             conclude(started, outcome, &at, member, cluster);
         }
@@ -152,8 +151,8 @@ impl Flight {
         cluster: &Cluster<K, B, S, R, L>,
         now: &Now,
     ) -> Option<(ProbeOutcome, Now)> {
-        let hook = &*cluster.settings.conduct.hook;
-        match contain(hook, "probe", || self.probing.poll(|probing, cx| probing.as_mut().poll(cx))) {
+        let conduct = &cluster.settings.conduct;
+        match conduct.contain("probe", || self.probing.poll(|probing, cx| probing.as_mut().poll(cx))) {
             // That says nothing of the endpoint.
             None => Some((ProbeOutcome::Cancelled, now.clone())),
             Some(Poll::Ready(outcome)) => Some((outcome, now.clone())),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::super::cluster::Cluster;
-use super::super::contain::{contain, tell};
 use super::super::endpoint::Endpoint;
 use super::factory::{Factory, Workshop};
 use super::polled::Polled;
@@ -104,7 +103,7 @@ where
             Progress::Failed(error) => {
                 next.failures = next.failures.saturating_add(1);
                 let name = slot.standing.as_ref().map(|standing| standing.name());
-                let message = contain(&*cluster.settings.conduct.hook, "error", || {
+                let message = cluster.settings.conduct.contain("error", || {
                     name.map_or_else(|| error.to_string(), |name| format!("{name}: {error}"))
                 });
                 let message = message.unwrap_or_else(|| "an error that cannot be printed".to_owned());
@@ -121,7 +120,7 @@ where
             Some(stage) => Some(std::mem::replace(&mut next.stage, stage)),
             None => slot.next.take().map(|next| next.stage),
         };
-        let _dropped = contain(&*cluster.settings.conduct.hook, "drop", || drop(left));
+        let _dropped = cluster.settings.conduct.contain("drop", || drop(left));
         is_progress
     }
 
@@ -136,8 +135,8 @@ where
             slot.standing = Self::standing(cluster, &slot.discovered);
         }
         let discovered = &slot.discovered;
-        let hook = &*cluster.settings.conduct.hook;
-        let service = contain(hook, "factory", || match &mut self.factory {
+        let conduct = &cluster.settings.conduct;
+        let service = conduct.contain("factory", || match &mut self.factory {
             Factory::AtOnce(make) => make(discovered.key(), discovered.backend()).map(Ok),
             Factory::Ahead(connect) => Ok(Err(connect(discovered.clone()))),
         });
@@ -181,8 +180,8 @@ where
         let Some(Next { stage: Stage::Connecting { future, until }, .. }) = &mut slot.next else {
             return Progress::None;
         };
-        let hook = &*cluster.settings.conduct.hook;
-        match contain(hook, "factory", || future.poll(|future, cx| future.as_mut().poll(cx))) {
+        let conduct = &cluster.settings.conduct;
+        match conduct.contain("factory", || future.poll(|future, cx| future.as_mut().poll(cx))) {
             None => Progress::Failed("the factory panicked".into()),
             Some(Poll::Ready(Ok(service))) => self.built(slot, service, cluster, now),
             Some(Poll::Ready(Err(error))) => Progress::Failed(error),
@@ -217,9 +216,9 @@ where
                 let pause = self.backoff.pause(*failures);
                 let at = now.instant().checked_add(pause).unwrap_or(now.instant());
                 let asked = std::mem::replace(ask, Ask::From(at));
-                let hook = &*cluster.settings.conduct.hook;
-                tell(hook, &Event::BuildFailed { endpoint: endpoint.name(), failures: *failures });
-                let _dropped = contain(hook, "drop", || drop(asked));
+                let conduct = &cluster.settings.conduct;
+                conduct.tell(&Event::BuildFailed { endpoint: endpoint.name(), failures: *failures });
+                let _dropped = conduct.contain("drop", || drop(asked));
                 Progress::None
             }
             _ if serves => Progress::Over,
@@ -234,12 +233,12 @@ where
         cluster: &Arc<Cluster<K, B, S, R, L>>,
         now: &Now,
     ) -> Poll<bool> {
-        let hook = &*cluster.settings.conduct.hook;
+        let conduct = &cluster.settings.conduct;
         if let Ask::From(at) = ask {
             if !now.has_reached(*at) {
                 return Poll::Pending;
             }
-            match contain(hook, "service", || endpoint.service().clone()) {
+            match conduct.contain("service", || endpoint.service().clone()) {
                 None => return Poll::Ready(false),
                 Some(clone) => *ask = Ask::Asked(Polled::new(clone, &cluster.driver)),
             }
@@ -248,7 +247,7 @@ where
             Ask::From(_) => Poll::Pending,
             Ask::Asked(service) => {
                 let poll_ready = self.poll_ready;
-                contain(hook, "readiness", || service.poll(poll_ready)).unwrap_or(Poll::Ready(false))
+                conduct.contain("readiness", || service.poll(poll_ready)).unwrap_or(Poll::Ready(false))
             }
         }
     }
