@@ -1,82 +1,18 @@
 //! What others do between two steps of a request. A policy and a timer of the test's own say when.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 
-use poise::core::{
-    AtCapacity, Candidate, Exclusion, InFlight, LoadMetric, LoadTracker, Now, Outcome, PickError, Policy,
-    Prepare, Selection, Status, View,
-};
-use poise::health::BudgetConfig;
-use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, Timer, UnknownMember};
+use poise::core::{Exclusion, InFlight, Status};
+use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, UnknownMember};
 
 use crate::support::fleet::{circuit, fleet, over, set_status};
-use crate::support::script::{self, Fake};
+use crate::support::plot::{First, Meddler, poll_once, send, uncapped};
+use crate::support::script::Fake;
 
 type Client = Balancer<Fake, u32, InFlight>;
-type Act = Box<dyn FnOnce() + Send>;
-type Request = Pin<Box<dyn Future<Output = Result<script::Answer<u32>, poise::tower::BalancerError>> + Send>>;
-
-/// What happens next at the place where it is kept, one after another.
-#[derive(Clone, Default)]
-struct Plot(Arc<Mutex<VecDeque<Act>>>);
-
-impl Plot {
-    fn then(&self, act: impl FnOnce() + Send + 'static) {
-        self.0.lock().unwrap().push_back(Box::new(act));
-    }
-
-    fn go_on(&self) {
-        let act = self.0.lock().unwrap().pop_front();
-        if let Some(act) = act {
-            act();
-        }
-    }
-}
-
-impl fmt::Debug for Plot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Plot")
-    }
-}
-
-/// Chooses the first member; after that, something happens.
-#[derive(Clone, Debug, Default)]
-struct First(Plot);
-
-impl<C: Candidate> Prepare<C> for First {}
-
-impl<C: Candidate> Policy<C> for First {
-    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
-        let selection = view.first_from(0);
-        self.0.go_on();
-        selection
-    }
-}
-
-/// Something happens whenever somebody asks for the time.
-#[derive(Clone, Debug, Default)]
-struct Meddler(Plot);
-
-impl Timer for Meddler {
-    type Sleep = tokio::time::Sleep;
-
-    fn now(&self) -> Instant {
-        self.0.go_on();
-        TokioTimer.now()
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
-        Timer::sleep_until(&TokioTimer, deadline)
-    }
-}
 
 #[derive(Default)]
 struct Woken(AtomicBool);
@@ -85,18 +21,6 @@ impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, SeqCst);
     }
-}
-
-fn send(balancer: &Client, request: u32) -> Request {
-    Box::pin(balancer.send(request))
-}
-
-async fn poll_once(request: &mut Request) -> bool {
-    poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending())).await
-}
-
-fn uncapped() -> BudgetConfig {
-    BudgetConfig::default().with_circuits(1.0).unwrap().with_min_eligible(0)
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +54,7 @@ async fn a_circuit_that_opened_after_the_policy_looked_is_no_fault_of_the_policy
     let failing = send(&balancer, 1);
     policy.0.then(move || {
         let mut failing = failing;
-        assert!(failing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert!(poll_once(&mut failing).is_ready());
     });
     assert_eq!(send(&balancer, 2).await.unwrap().by, "b");
 }
@@ -176,7 +100,7 @@ async fn a_permit_that_returns_before_its_loss_was_noted_wakes_who_saw_the_loss(
     a.hang();
 
     let mut first_probe = send(&balancer, 1);
-    assert!(poll_once(&mut first_probe).await);
+    assert!(poll_once(&mut first_probe).is_pending());
     let woken = Arc::new(Woken::default());
     let waiting = Arc::new(Mutex::new(None));
     // The second probe takes the last permit. It asks for the time for its pick, and then to note that nobody gets one now.
@@ -232,7 +156,7 @@ async fn a_member_that_comes_back_after_it_was_missed_is_not_waited_for() {
             move || balancer.restore("a").unwrap()
         });
         let mut request = send(&balancer, 1);
-        assert!(!poll_once(&mut request).await, "it looks again once it is registered");
+        assert!(poll_once(&mut request).is_ready(), "it looks again once it is registered");
     }
 }
 
@@ -248,54 +172,6 @@ async fn a_balancer_that_closes_after_the_policy_looked_calls_nobody() {
     let error = send(&balancer, 1).await.unwrap_err();
     assert_eq!((error.kind(), a.calls()), (&BalancerErrorKind::Closed, 0));
     assert_eq!(balancer.shutdown().await, 0);
-}
-
-/// Counts requests in flight; when one starts, something happens.
-#[derive(Debug, Default)]
-struct Busy(InFlight, Plot);
-
-impl LoadTracker for Busy {
-    type Ticket = <InFlight as LoadTracker>::Ticket;
-
-    fn start(&self, now: &Now) -> Result<Self::Ticket, AtCapacity> {
-        self.1.go_on();
-        self.0.start(now)
-    }
-
-    fn responded(&self, ticket: Self::Ticket, outcome: Outcome, now: &Now) {
-        self.0.responded(ticket, outcome, now);
-    }
-
-    fn release(&self, ticket: Self::Ticket, now: &Now) {
-        self.0.release(ticket, now);
-    }
-}
-
-impl LoadMetric for Busy {
-    fn measure(&self, now: &Now) -> f64 {
-        self.0.measure(now)
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_drain_that_begins_while_an_attempt_is_admitted_comes_first() {
-    let (directory, [a, b]) = fleet(["a", "b"]);
-    let plot = Plot::default();
-    let load = {
-        let plot = plot.clone();
-        move || Busy(InFlight::new(), plot.clone())
-    };
-    let balancer: Balancer<Fake, u32, Busy> =
-        over(&directory).load(load).policy(First::default()).spawn().unwrap();
-    plot.then({
-        let balancer = balancer.clone();
-        move || balancer.drain("a").unwrap()
-    });
-    assert_eq!(balancer.send(1).await.unwrap().by, "b");
-    assert_eq!((a.calls(), b.calls()), (0, 1));
-    let report = balancer.report();
-    let member = report.member("a").unwrap();
-    assert_eq!((member.picks, member.in_flight, member.load), (0, 0, 0.0), "all is given back: {report}");
 }
 
 /// Asks for a report whenever something happens.
