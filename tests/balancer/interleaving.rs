@@ -2,14 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use poise::core::{Exclusion, InFlight, Status};
+use poise::core::{
+    Candidate, Exclusion, Exclusions, InFlight, PickError, Policy, Prepare, Prepared, Selection, Status,
+    Table, View,
+};
 use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, UnknownMember};
 
-use crate::support::fleet::{circuit, fleet, over, set_status};
-use crate::support::plot::{First, Meddler, poll_once, send, uncapped};
+use crate::support::fleet::{circuit, fleet, over, remove, set_status};
+use crate::support::plot::{First, Meddler, Plot, poll_once, send, uncapped};
 use crate::support::script::Fake;
 
 type Client = Balancer<Fake, u32, InFlight>;
@@ -172,6 +175,88 @@ async fn a_balancer_that_closes_after_the_policy_looked_calls_nobody() {
     let error = send(&balancer, 1).await.unwrap_err();
     assert_eq!((error.kind(), a.calls()), (&BalancerErrorKind::Closed, 0));
     assert_eq!(balancer.shutdown().await, 0);
+}
+
+/// Which members a table takes for eligible, in the order of the membership.
+#[derive(Clone, Debug, Default)]
+struct Hints(Arc<Mutex<Vec<bool>>>);
+
+impl Table for Hints {
+    fn set_eligible(&self, slot: usize, eligible: bool) {
+        self.0.lock().unwrap()[slot] = eligible;
+    }
+}
+
+/// Keeps the latest of its tables. When one has been made and is not in use yet, something happens.
+#[derive(Clone, Debug, Default)]
+struct Informed {
+    latest: Arc<Mutex<Hints>>,
+    prepared: Plot,
+}
+
+impl<C: Candidate> Prepare<C> for Informed {
+    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
+        let is_eligible = |at| view.exclusions(at).only(Exclusions::SLOW).is_empty();
+        let hints = Hints(Arc::new(Mutex::new((0..view.len()).map(is_eligible).collect())));
+        *self.latest.lock().unwrap() = hints.clone();
+        self.prepared.go_on();
+        Ok(Prepared::new(view.len(), hints))
+    }
+}
+
+impl<C: Candidate> Policy<C> for Informed {
+    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
+        view.first_from(0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_was_prepared_while_a_circuit_opened_hears_of_it() {
+    const LONG: Duration = Duration::from_secs(20);
+    let (mut directory, [a, _b, _c]) = fleet(["a", "b", "c"]);
+    a.refuse(true);
+    let (timer, policy) = (Meddler::default(), Informed::default());
+    let (balancer, driver) = over::<u32>(&directory)
+        .load(InFlight::new)
+        .circuit(circuit(1, Duration::from_secs(100)))
+        .exclusions(uncapped())
+        .policy(policy.clone())
+        .timer(timer.clone())
+        .build()
+        .unwrap();
+    let mut driver = Box::pin(driver);
+    assert!(poll_once(&mut driver).is_pending());
+
+    let (opened, is_opened) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let (done, is_done) = mpsc::channel();
+    // The request asks for the time for its pick, for its end, and then to have the pool hear that the circuit is open.
+    timer.0.then(|| {});
+    timer.0.then(|| {});
+    timer.0.then(move || {
+        opened.send(()).unwrap();
+        may_go_on.recv_timeout(LONG).unwrap();
+    });
+    let mut request = send(&balancer, 1);
+    let runtime = tokio::runtime::Handle::current();
+    let thread = std::thread::spawn(move || {
+        let _entered = runtime.enter();
+        assert!(matches!(poll_once(&mut request), Poll::Ready(Err(_))));
+        done.send(()).unwrap();
+    });
+    is_opened.recv_timeout(LONG).expect("the plot was followed");
+    // The pool hears it when the next one is prepared already.
+    remove(&mut directory, "c");
+    policy.prepared.then(move || {
+        go_on.send(()).unwrap();
+        is_done.recv_timeout(LONG).unwrap();
+    });
+    assert!(poll_once(&mut driver).is_pending());
+    thread.join().unwrap();
+    let report = balancer.report();
+    assert_eq!((report.members.len(), report.eligible()), (2, 1), "{report}");
+    let hints = policy.latest.lock().unwrap().0.lock().unwrap().clone();
+    assert_eq!(hints, [false, true]);
 }
 
 /// Asks for a report whenever something happens.
