@@ -43,6 +43,7 @@ mod panics;
 mod probes;
 mod recovery;
 mod refresh;
+mod reports;
 mod retry;
 mod sinkhole;
 mod slow_start;
