@@ -175,6 +175,20 @@ on_both_runtimes! {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_answered_is_done_and_holds_nothing() {
+    let (directory, [a]) = fleet(["a"]);
+    let balancer = over(&directory).load(InFlight::new).spawn().unwrap();
+    let mut request = Box::pin(balancer.send(1));
+    assert_eq!(request.as_mut().await.unwrap().by, "a");
+    assert!(format!("{request:?}").contains("done"), "{request:?}");
+    drop(directory);
+    drop(balancer);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(a.live(), 0, "though the request is kept");
+    drop(request);
+}
+
 /// Holds whoever enters until there are two.
 #[derive(Debug, Default)]
 struct Rendezvous {
