@@ -204,6 +204,30 @@ async fn what_was_sent_before_an_ejection_and_fails_after_the_return_does_not_co
     assert_eq!(told.all().len(), 2, "{:?}", told.all());
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_fails_during_an_ejection_does_not_count_after_it() {
+    let cast = Cast::new(&TWENTY, at_once());
+    cast.tell("m07", fails_one_in(2));
+    let told = ToldHealth::default();
+    let pool = cast
+        .builder()
+        .policy(poise::core::policy::RoundRobin::starting_at(0))
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    traffic(&pool, 9).await;
+    // Two hundred that fail while it is out, between one sweep and the next.
+    cast.tell("m07", Manner::Fails(Duration::from_secs(15)));
+    Traffic::new(4_000, Duration::from_micros(100)).send(&pool).await;
+    cast.tell("m07", at_once());
+    seconds(32).await;
+    assert!(out(&pool).is_empty());
+    let failures = pool.report().member("m07").unwrap().failures;
+    assert!(failures >= 400, "{failures} failed by the return");
+    traffic(&pool, 15).await;
+    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+}
+
 /// Sends requests for so many sweeps: to each of twenty a little more than the hundred that it takes to be compared.
 async fn sweeps(pool: &Pool, sweeps: u64) {
     for _ in 0..sweeps * 112 {
