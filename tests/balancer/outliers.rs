@@ -64,6 +64,23 @@ async fn one_of_twenty_that_fails_half_of_its_requests_is_ejected_within_two_swe
 }
 
 #[tokio::test(start_paused = true)]
+async fn overloads_are_failures_to_those_who_compare() {
+    let cast = Cast::new(&TWENTY, at_once());
+    cast.tell("m07", fails_one_in(2));
+    let told = ToldHealth::default();
+    let pool = cast
+        .builder()
+        .without_circuit()
+        .classify(|result| if result.is_ok() { Outcome::Success } else { Outcome::OVERLOAD })
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    traffic(&pool, 21).await;
+    assert_eq!(out(&pool), ["m07"]);
+    assert_eq!(told.all(), ["ejected m07 by success rate in epoch 1"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_was_ejected_returns_with_a_clean_record_and_is_out_for_longer_when_it_fails_again() {
     let cast = Cast::new(&TWENTY, at_once());
     cast.tell("m07", fails_one_in(2));
