@@ -1,10 +1,12 @@
 //! How a balancer hands requests to services.
 
 use std::error::Error;
-use std::sync::{Arc, Condvar, Mutex};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use poise::core::{Backend, Exclusion, InFlight};
+use poise::core::{AtCapacity, Backend, Exclusion, InFlight, LoadMetric, LoadTracker, Now, Outcome};
 use poise::discovery::Directory;
 use poise::tower::{Balancer, BalancerErrorKind, Phase};
 use tokio::sync::Semaphore;
@@ -173,6 +175,102 @@ on_both_runtimes! {
             request.abort();
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_answered_is_done_and_holds_nothing() {
+    let (directory, [a]) = fleet(["a"]);
+    let balancer = over(&directory).load(InFlight::new).spawn().unwrap();
+    let mut request = Box::pin(balancer.send(1));
+    assert_eq!(request.as_mut().await.unwrap().by, "a");
+    assert!(format!("{request:?}").contains("done"), "{request:?}");
+    drop(directory);
+    drop(balancer);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(a.live(), 0, "though the request is kept");
+    drop(request);
+}
+
+/// What a service does with a request, which it holds until it is dropped.
+struct Working {
+    answers: bool,
+    _request: Arc<()>,
+}
+
+impl Future for Working {
+    type Output = Result<(), Refused>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.answers { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+/// Notes how often the one request is held when its place comes free.
+struct Place {
+    request: Weak<()>,
+    held: Arc<Mutex<Vec<usize>>>,
+}
+
+impl LoadMetric for Place {
+    fn measure(&self, _: &Now) -> f64 {
+        0.0
+    }
+}
+
+impl LoadTracker for Place {
+    type Ticket = ();
+
+    fn start(&self, _: &Now) -> Result<(), AtCapacity> {
+        Ok(())
+    }
+
+    fn responded(&self, (): (), _: Outcome, _: &Now) {}
+
+    fn release(&self, (): (), _: &Now) {
+        self.held.lock().unwrap().push(self.request.strong_count());
+    }
+}
+
+/// Sends a request whose attempt may take a second, to a service that answers at once or never, for as long as the caller
+/// wants. Returns how often it was held by then, at each place that came free.
+async fn held_at_release(answers: bool, patience: Duration) -> Vec<usize> {
+    let mut directory = Directory::new();
+    directory.upsert("a", Backend::new("a")).unwrap();
+    let (request, held) = (Arc::new(()), Arc::default());
+    let load = {
+        let (request, held) = (Arc::downgrade(&request), Arc::clone(&held));
+        move || Place { request: request.clone(), held: Arc::clone(&held) }
+    };
+    let balancer = Balancer::builder()
+        .discover(directory.reader(), move |_, _| {
+            service_fn(move |request| Working { answers, _request: request })
+        })
+        .load(load)
+        .attempt_timeout(Duration::from_secs(1))
+        .spawn()
+        .unwrap();
+    drop(tokio::time::timeout(patience, balancer.send(request)).await);
+    let held = held.lock().unwrap();
+    held.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gets_the_place_of_an_answered_request_finds_that_its_service_let_go_of_it() {
+    assert_eq!(held_at_release(true, Duration::MAX).await, [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gets_the_place_of_a_request_that_took_too_long_finds_that_its_service_let_go_of_it() {
+    let start = Instant::now();
+    assert_eq!(held_at_release(false, Duration::MAX).await, [0]);
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gets_the_place_of_a_request_that_was_given_up_finds_that_its_service_let_go_of_it() {
+    let start = Instant::now();
+    assert_eq!(held_at_release(false, Duration::from_millis(100)).await, [0]);
+    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 /// Holds whoever enters until there are two.

@@ -281,6 +281,37 @@ on_both_runtimes! {
     }
 }
 
+/// Asks the first member first.
+fn in_turn(directory: &Fleet, hedge: Hedge) -> Client {
+    over(directory).load(InFlight::new).policy(RoundRobin::starting_at(0)).hedge(hedge).spawn().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_lost_is_dropped_with_the_first_answer_though_the_request_is_kept() {
+    let (directory, [a, b]) = fleet(["a", "b"]);
+    let balancer = in_turn(&directory, Hedge::after(millis(10)));
+    a.answer_after(millis(20));
+    b.hang();
+    let mut request = Box::pin(balancer.send(1));
+    assert_eq!(request.as_mut().await.unwrap().by, "a");
+    assert_eq!((a.under_way(), b.under_way(), b.calls()), (0, 0, 1));
+    assert_eq!(balancer.report().member("b").unwrap().in_flight, 0);
+    drop(request);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_hedge_is_under_way_is_under_way() {
+    let (directory, [a, b]) = fleet(["a", "b"]);
+    let balancer = in_turn(&directory, Hedge::after(millis(10)));
+    a.refuse(true);
+    a.answer_after(millis(20));
+    b.hang();
+    let mut request = Box::pin(balancer.send(1));
+    assert!(timeout(millis(40), request.as_mut()).await.is_err(), "the answer of the hedge is to come");
+    assert_eq!((a.under_way(), b.under_way()), (0, 1));
+    assert!(format!("{request:?}").contains("under way"), "{request:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retry_has_the_full_time_before_it_is_hedged() {
     let (directory, [a, b, c]) = fleet(["a", "b", "c"]);

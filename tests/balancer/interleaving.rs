@@ -1,82 +1,21 @@
 //! What others do between two steps of a request. A policy and a timer of the test's own say when.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use poise::core::{
-    AtCapacity, Candidate, Exclusion, InFlight, LoadMetric, LoadTracker, Now, Outcome, PickError, Policy,
-    Prepare, Selection, Status, View,
+    Candidate, Exclusion, Exclusions, InFlight, PickError, Policy, Prepare, Prepared, Selection, Status,
+    Table, View,
 };
-use poise::health::BudgetConfig;
-use poise::tokio::TokioTimer;
-use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, Timer, UnknownMember};
+use poise::tower::{Balancer, BalancerErrorKind, Event, Hook, UnknownMember};
 
-use crate::support::fleet::{circuit, fleet, over, set_status};
-use crate::support::script::{self, Fake};
+use crate::support::fleet::{circuit, fleet, over, remove, set_status};
+use crate::support::plot::{First, Meddler, Plot, poll_once, send, uncapped};
+use crate::support::script::Fake;
 
 type Client = Balancer<Fake, u32, InFlight>;
-type Act = Box<dyn FnOnce() + Send>;
-type Request = Pin<Box<dyn Future<Output = Result<script::Answer<u32>, poise::tower::BalancerError>> + Send>>;
-
-/// What happens next at the place where it is kept, one after another.
-#[derive(Clone, Default)]
-struct Plot(Arc<Mutex<VecDeque<Act>>>);
-
-impl Plot {
-    fn then(&self, act: impl FnOnce() + Send + 'static) {
-        self.0.lock().unwrap().push_back(Box::new(act));
-    }
-
-    fn go_on(&self) {
-        let act = self.0.lock().unwrap().pop_front();
-        if let Some(act) = act {
-            act();
-        }
-    }
-}
-
-impl fmt::Debug for Plot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Plot")
-    }
-}
-
-/// Chooses the first member; after that, something happens.
-#[derive(Clone, Debug, Default)]
-struct First(Plot);
-
-impl<C: Candidate> Prepare<C> for First {}
-
-impl<C: Candidate> Policy<C> for First {
-    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
-        let selection = view.first_from(0);
-        self.0.go_on();
-        selection
-    }
-}
-
-/// Something happens whenever somebody asks for the time.
-#[derive(Clone, Debug, Default)]
-struct Meddler(Plot);
-
-impl Timer for Meddler {
-    type Sleep = tokio::time::Sleep;
-
-    fn now(&self) -> Instant {
-        self.0.go_on();
-        TokioTimer.now()
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
-        Timer::sleep_until(&TokioTimer, deadline)
-    }
-}
 
 #[derive(Default)]
 struct Woken(AtomicBool);
@@ -85,18 +24,6 @@ impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, SeqCst);
     }
-}
-
-fn send(balancer: &Client, request: u32) -> Request {
-    Box::pin(balancer.send(request))
-}
-
-async fn poll_once(request: &mut Request) -> bool {
-    poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending())).await
-}
-
-fn uncapped() -> BudgetConfig {
-    BudgetConfig::default().with_circuits(1.0).unwrap().with_min_eligible(0)
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +57,7 @@ async fn a_circuit_that_opened_after_the_policy_looked_is_no_fault_of_the_policy
     let failing = send(&balancer, 1);
     policy.0.then(move || {
         let mut failing = failing;
-        assert!(failing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert!(poll_once(&mut failing).is_ready());
     });
     assert_eq!(send(&balancer, 2).await.unwrap().by, "b");
 }
@@ -176,7 +103,7 @@ async fn a_permit_that_returns_before_its_loss_was_noted_wakes_who_saw_the_loss(
     a.hang();
 
     let mut first_probe = send(&balancer, 1);
-    assert!(poll_once(&mut first_probe).await);
+    assert!(poll_once(&mut first_probe).is_pending());
     let woken = Arc::new(Woken::default());
     let waiting = Arc::new(Mutex::new(None));
     // The second probe takes the last permit. It asks for the time for its pick, and then to note that nobody gets one now.
@@ -232,7 +159,7 @@ async fn a_member_that_comes_back_after_it_was_missed_is_not_waited_for() {
             move || balancer.restore("a").unwrap()
         });
         let mut request = send(&balancer, 1);
-        assert!(!poll_once(&mut request).await, "it looks again once it is registered");
+        assert!(poll_once(&mut request).is_ready(), "it looks again once it is registered");
     }
 }
 
@@ -250,52 +177,86 @@ async fn a_balancer_that_closes_after_the_policy_looked_calls_nobody() {
     assert_eq!(balancer.shutdown().await, 0);
 }
 
-/// Counts requests in flight; when one starts, something happens.
-#[derive(Debug, Default)]
-struct Busy(InFlight, Plot);
+/// Which members a table takes for eligible, in the order of the membership.
+#[derive(Clone, Debug, Default)]
+struct Hints(Arc<Mutex<Vec<bool>>>);
 
-impl LoadTracker for Busy {
-    type Ticket = <InFlight as LoadTracker>::Ticket;
-
-    fn start(&self, now: &Now) -> Result<Self::Ticket, AtCapacity> {
-        self.1.go_on();
-        self.0.start(now)
-    }
-
-    fn responded(&self, ticket: Self::Ticket, outcome: Outcome, now: &Now) {
-        self.0.responded(ticket, outcome, now);
-    }
-
-    fn release(&self, ticket: Self::Ticket, now: &Now) {
-        self.0.release(ticket, now);
+impl Table for Hints {
+    fn set_eligible(&self, slot: usize, eligible: bool) {
+        self.0.lock().unwrap()[slot] = eligible;
     }
 }
 
-impl LoadMetric for Busy {
-    fn measure(&self, now: &Now) -> f64 {
-        self.0.measure(now)
+/// Keeps the latest of its tables. When one has been made and is not in use yet, something happens.
+#[derive(Clone, Debug, Default)]
+struct Informed {
+    latest: Arc<Mutex<Hints>>,
+    prepared: Plot,
+}
+
+impl<C: Candidate> Prepare<C> for Informed {
+    fn prepare(&self, view: &View<'_, C>, _: Option<&Prepared>) -> Result<Prepared, PickError> {
+        let is_eligible = |at| view.exclusions(at).only(Exclusions::SLOW).is_empty();
+        let hints = Hints(Arc::new(Mutex::new((0..view.len()).map(is_eligible).collect())));
+        *self.latest.lock().unwrap() = hints.clone();
+        self.prepared.go_on();
+        Ok(Prepared::new(view.len(), hints))
+    }
+}
+
+impl<C: Candidate> Policy<C> for Informed {
+    fn pick_from(&self, view: &View<'_, C>, (): &()) -> Result<Selection, PickError> {
+        view.first_from(0)
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_begins_while_an_attempt_is_admitted_comes_first() {
-    let (directory, [a, b]) = fleet(["a", "b"]);
-    let plot = Plot::default();
-    let load = {
-        let plot = plot.clone();
-        move || Busy(InFlight::new(), plot.clone())
-    };
-    let balancer: Balancer<Fake, u32, Busy> =
-        over(&directory).load(load).policy(First::default()).spawn().unwrap();
-    plot.then({
-        let balancer = balancer.clone();
-        move || balancer.drain("a").unwrap()
+async fn a_table_that_was_prepared_while_a_circuit_opened_hears_of_it() {
+    const LONG: Duration = Duration::from_secs(20);
+    let (mut directory, [a, _b, _c]) = fleet(["a", "b", "c"]);
+    a.refuse(true);
+    let (timer, policy) = (Meddler::default(), Informed::default());
+    let (balancer, driver) = over::<u32>(&directory)
+        .load(InFlight::new)
+        .circuit(circuit(1, Duration::from_secs(100)))
+        .exclusions(uncapped())
+        .policy(policy.clone())
+        .timer(timer.clone())
+        .build()
+        .unwrap();
+    let mut driver = Box::pin(driver);
+    assert!(poll_once(&mut driver).is_pending());
+
+    let (opened, is_opened) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let (done, is_done) = mpsc::channel();
+    // The request asks for the time for its pick, for its end, and then to have the pool hear that the circuit is open.
+    timer.0.then(|| {});
+    timer.0.then(|| {});
+    timer.0.then(move || {
+        opened.send(()).unwrap();
+        may_go_on.recv_timeout(LONG).unwrap();
     });
-    assert_eq!(balancer.send(1).await.unwrap().by, "b");
-    assert_eq!((a.calls(), b.calls()), (0, 1));
+    let mut request = send(&balancer, 1);
+    let runtime = tokio::runtime::Handle::current();
+    let thread = std::thread::spawn(move || {
+        let _entered = runtime.enter();
+        assert!(matches!(poll_once(&mut request), Poll::Ready(Err(_))));
+        done.send(()).unwrap();
+    });
+    is_opened.recv_timeout(LONG).expect("the plot was followed");
+    // The pool hears it when the next one is prepared already.
+    remove(&mut directory, "c");
+    policy.prepared.then(move || {
+        go_on.send(()).unwrap();
+        is_done.recv_timeout(LONG).unwrap();
+    });
+    assert!(poll_once(&mut driver).is_pending());
+    thread.join().unwrap();
     let report = balancer.report();
-    let member = report.member("a").unwrap();
-    assert_eq!((member.picks, member.in_flight, member.load), (0, 0, 0.0), "all is given back: {report}");
+    assert_eq!((report.members.len(), report.eligible()), (2, 1), "{report}");
+    let hints = policy.latest.lock().unwrap().0.lock().unwrap().clone();
+    assert_eq!(hints, [false, true]);
 }
 
 /// Asks for a report whenever something happens.

@@ -8,6 +8,7 @@ mod support {
     pub(crate) mod lazy;
     pub(crate) mod links;
     pub(crate) mod pace;
+    pub(crate) mod plot;
     pub(crate) mod pool_caller;
     pub(crate) mod pool_endpoints;
     pub(crate) mod pool_policies;
@@ -17,6 +18,7 @@ mod support {
     pub(crate) mod told_health;
 }
 
+mod admission_races;
 mod backoff;
 mod bad_input;
 mod circuit;
@@ -41,6 +43,7 @@ mod panics;
 mod probes;
 mod recovery;
 mod refresh;
+mod reports;
 mod retry;
 mod sinkhole;
 mod slow_start;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use poise::core::Exclusion;
+use poise::core::{Exclusion, Outcome};
 use poise::health::{CircuitConfig, EjectionState, OutlierCause};
 use poise::observe::{OutlierChange, OutlierReason, Recorder};
 use poise::tower::Balancer;
@@ -61,6 +61,23 @@ async fn one_of_twenty_that_fails_half_of_its_requests_is_ejected_within_two_swe
     assert_eq!(cast.calls("m07"), calls, "it takes nothing meanwhile");
     assert_eq!(told.all(), ["ejected m07 by success rate in epoch 1"]);
     assert_eq!(recorder.snapshot().outliers(OutlierChange::Ejected, OutlierReason::SuccessRate), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn overloads_are_failures_to_those_who_compare() {
+    let cast = Cast::new(&TWENTY, at_once());
+    cast.tell("m07", fails_one_in(2));
+    let told = ToldHealth::default();
+    let pool = cast
+        .builder()
+        .without_circuit()
+        .classify(|result| if result.is_ok() { Outcome::Success } else { Outcome::OVERLOAD })
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    traffic(&pool, 21).await;
+    assert_eq!(out(&pool), ["m07"]);
+    assert_eq!(told.all(), ["ejected m07 by success rate in epoch 1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,6 +218,68 @@ async fn what_was_sent_before_an_ejection_and_fails_after_the_return_does_not_co
     traffic(&pool, 15).await;
     let failures = pool.report().member("m07").unwrap().failures;
     assert!(failures >= 200, "{failures} failed");
+    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_during_an_ejection_does_not_count_after_it() {
+    let cast = Cast::new(&TWENTY, at_once());
+    cast.tell("m07", fails_one_in(2));
+    let told = ToldHealth::default();
+    let pool = cast
+        .builder()
+        .policy(poise::core::policy::RoundRobin::starting_at(0))
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    traffic(&pool, 9).await;
+    // Two hundred that fail while it is out, between one sweep and the next.
+    cast.tell("m07", Manner::Fails(Duration::from_secs(15)));
+    Traffic::new(4_000, Duration::from_micros(100)).send(&pool).await;
+    cast.tell("m07", at_once());
+    seconds(32).await;
+    assert!(out(&pool).is_empty());
+    let failures = pool.report().member("m07").unwrap().failures;
+    assert!(failures >= 400, "{failures} failed by the return");
+    traffic(&pool, 15).await;
+    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_began_before_an_ejection_and_breaks_off_after_the_return_does_not_count() {
+    let cast = Cast::new(&TWENTY, at_once());
+    cast.tell("m07", fails_one_in(2));
+    let told = ToldHealth::default();
+    let pool = cast
+        .builder()
+        .policy(poise::core::policy::RoundRobin::starting_at(0))
+        .without_circuit()
+        .hook(told.clone())
+        .spawn()
+        .unwrap();
+    traffic(&pool, 9).await;
+    // Two hundred whose heads come at once.
+    cast.tell("m07", at_once());
+    let downloads = pool.clone().guarded(|guard, answer| (guard, answer));
+    let mut bodies = Vec::new();
+    for request in 0..4_000 {
+        let (guard, answer) = downloads.send(request).await.unwrap();
+        if answer.by == "m07" {
+            bodies.push(guard);
+        } else {
+            guard.finish(Outcome::Success);
+        }
+    }
+    seconds(2).await;
+    assert_eq!(out(&pool), ["m07"]);
+    seconds(31).await;
+    assert!(out(&pool).is_empty(), "it is back before they break off");
+    for body in bodies {
+        body.finish(Outcome::Failure);
+    }
+    traffic(&pool, 15).await;
+    let failures = pool.report().member("m07").unwrap().failures;
+    assert!(failures >= 400, "{failures} failed");
     assert_eq!(told.all().len(), 2, "{:?}", told.all());
 }
 
