@@ -50,7 +50,7 @@ fn millis(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Two members of which the first is asked first: who is idle, in the order of the membership.
+/// Two members, of which one that is idle is asked first; of two that are, the seed draws one.
 fn hedged(directory: &Fleet, hedge: Hedge, log: &Log) -> Client {
     over(directory)
         .load(InFlight::new)
