@@ -321,7 +321,8 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
 impl<S, R, L: LoadTracker> Settle for Arc<Endpoint<S, R, L>> {
     type Ticket = Admitted<L::Ticket>;
 
-    #[inline]
+    /// One copy for all ends of an attempt: in each of them it would leave no room for what is around it.
+    #[inline(never)]
     fn settle(&self, admitted: Admitted<L::Ticket>, phase: Phase, outcome: Outcome, is_followed: bool) {
         let now = Now::at(self.conduct.now());
         self.give_back(admitted.ticket, outcome, &now);
