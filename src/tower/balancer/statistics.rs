@@ -1,5 +1,7 @@
 //! What has happened at an endpoint so far.
 
+use std::sync::OnceLock;
+
 use crate::core::Outcome;
 use crate::core::histogram::Histogram;
 use crate::sync::{AtomicU64, Ordering};
@@ -15,8 +17,9 @@ pub(super) struct Statistics {
     failures: AtomicU64,
     overloads: AtomicU64,
     cancelled: AtomicU64,
-    /// How long answers took, good and bad ones: all of the first, then one of several.
-    latency: Histogram,
+    /// How long answers took, good and bad ones: all of the first, then one of several. It is large, and [made](Self::prepare)
+    /// after the endpoints of a membership, so that these lie close together.
+    latency: OnceLock<Histogram>,
 }
 
 /// The numbers of attempts.
@@ -59,11 +62,16 @@ impl Statistics {
         Self {
             picks: AtomicU64::new(0),
             answered: AtomicU64::new(0),
-            latency: Histogram::new(),
+            latency: OnceLock::new(),
             failures: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
         }
+    }
+
+    /// Makes place for what is written down of answers; before that they are counted alone.
+    pub(super) fn prepare(&self) {
+        self.latency.get_or_init(Histogram::new);
     }
 
     /// Counts a pick, unless there may be none: who sets what `is_refused` asks for and [counts](Self::counts) afterwards sees
@@ -97,8 +105,10 @@ impl Statistics {
         }
         let before = self.answered.fetch_add(1, Ordering::SeqCst);
         let times = times(before);
-        if times > 0 {
-            self.latency.record_nanos(elapsed, times);
+        if times > 0
+            && let Some(latency) = self.latency.get()
+        {
+            latency.record_nanos(elapsed, times);
         }
     }
 
@@ -114,7 +124,7 @@ impl Statistics {
 
     /// Returns how long answers took, as [counts](crate::core::histogram::quantile) of durations.
     pub(super) fn latency(&self) -> Vec<u64> {
-        self.latency.counts().collect()
+        self.latency.get().into_iter().flat_map(Histogram::counts).collect()
     }
 }
 
@@ -158,6 +168,7 @@ mod tests {
         // Those of Fibonacci are what the golden ratio alone would meet.
         for period in [2_u32, 3, 7, 8, 13, 16, 21, 50, 55, 64, 89] {
             let statistics = Statistics::new();
+            statistics.prepare();
             for answer in 0..200_000 {
                 let millis = if answer % period == 0 { 100 } else { 1 };
                 assert!(statistics.picked(|| false));
@@ -176,6 +187,7 @@ mod tests {
     fn a_slow_answer_that_is_rarer_than_one_in_a_hundred_is_not_the_99th_percentile_at_any_time() {
         for period in [144, 233, 377, 610] {
             let statistics = Statistics::new();
+            statistics.prepare();
             for answer in 1..=120_000 {
                 let millis = if answer % period == 0 { 100 } else { 1 };
                 statistics.ended(Outcome::Success, millis * 1_000_000);

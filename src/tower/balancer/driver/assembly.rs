@@ -74,6 +74,7 @@ fn swap<K, B, S, R, L>(
     let known: HashSet<_> = before.members.iter().map(|member| Arc::as_ptr(member.endpoint())).collect();
     for (position, member) in pool.members.iter().enumerate() {
         member.endpoint().place(position);
+        member.endpoint().statistics().prepare();
     }
     cluster.budget.set_members(members);
     let settled = {
