@@ -41,6 +41,8 @@ pub(crate) struct Endpoint<S, R, L: LoadTracker> {
     retired: AtomicBool,
     /// Whether it gets its part of the load little by little.
     ramps: bool,
+    /// Whether it was ejected and has returned, so that some attempts may be of before: what each end wants to know of that.
+    has_returned: AtomicBool,
     /// Whether a signal may object: what each pick wants to know of all of them, which lie further away.
     in_question: AtomicBool,
     /// Where it stood in the pool when it was last placed: a hint.
@@ -72,6 +74,7 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             drains: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             ramps: signals.has_ramp(),
+            has_returned: AtomicBool::new(false),
             in_question: AtomicBool::new(signals.may_object()),
             position: AtomicU32::new(0),
             conduct: Arc::clone(home.conduct()),
@@ -135,6 +138,15 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     #[inline]
     pub(super) fn ramp(&self, now: &Now) -> f32 {
         if self.ramps { self.signals.ramp(now) } else { 1.0 }
+    }
+
+    /// Gives it a fresh start when its ejection is over.
+    pub(super) fn start_anew(&self, now: &Now) {
+        if let Some(outlying) = self.signals.outlying() {
+            // Relaxed, as it is said either way of an attempt that ends at the same time.
+            self.has_returned.store(true, Ordering::Relaxed);
+            outlying.start_anew(&self.statistics, now);
+        }
     }
 
     /// Takes note of a transition of a signal. The caller holds the ledger of the cluster or is the only one to know the
@@ -261,7 +273,9 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
             self.conduct.tell(&Event::Ended { endpoint: &self.name, phase, outcome, elapsed });
         }
         self.statistics.ended(outcome, elapsed);
-        self.signals.ended(outcome, started);
+        if self.has_returned.load(Ordering::Relaxed) {
+            self.signals.ended(outcome, started);
+        }
         if self.is_draining() || self.is_retired() {
             self.home.left();
         }

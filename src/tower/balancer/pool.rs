@@ -17,6 +17,8 @@ use crate::sync::{AtomicUsize, Ordering};
 ///
 /// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. What an operator says,
 /// the verdicts of health and its limit are among its exclusions; its status is what the membership says.
+// One line of the cache: a pick looks at a few of many, here and there.
+#[repr(align(64))]
 pub struct Member<K, B, S, R, L: LoadTracker> {
     discovered: Discovered<K, B>,
     endpoint: Arc<Endpoint<S, R, L>>,

@@ -48,9 +48,9 @@ where
             outlying.sample(endpoint.statistics())
         });
         for action in actions {
-            let (endpoint, outlying) = members[action.member()];
+            let (endpoint, _) = members[action.member()];
             if matches!(action, EjectorAction::Return { .. }) {
-                outlying.start_anew(endpoint.statistics(), now);
+                endpoint.start_anew(now);
                 cluster.reseed(endpoint, now);
             }
             cluster.settings.conduct.tell(&event(endpoint.name(), action));
