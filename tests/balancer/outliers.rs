@@ -195,18 +195,24 @@ async fn nobody_is_compared_without_outliers() {
     assert_eq!(pool.report().member("m07").unwrap().ejection, None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_sent_before_an_ejection_and_fails_after_the_return_does_not_count() {
+/// One of twenty fails every other request, and is ejected in a second, by nothing but the comparison.
+async fn about_to_eject() -> (Cast, ToldHealth, Pool) {
     let cast = Cast::new(&TWENTY, at_once());
     cast.tell("m07", fails_one_in(2));
     let told = ToldHealth::default();
-    let pool = cast
-        .builder()
-        .policy(poise::core::policy::RoundRobin::starting_at(0))
-        .hook(told.clone())
-        .spawn()
-        .unwrap();
+    let policy = poise::core::policy::RoundRobin::starting_at(0);
+    let pool = cast.builder().policy(policy).without_circuit().hook(told.clone()).spawn().unwrap();
     traffic(&pool, 9).await;
+    (cast, told, pool)
+}
+
+fn assert_was_out_once(told: &ToldHealth) {
+    assert_eq!(told.all().len(), 2, "an ejection and a return: {:?}", told.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_sent_before_an_ejection_and_fails_after_the_return_does_not_count() {
+    let (cast, told, pool) = about_to_eject().await;
     // Two hundred that take until after the return, and fail then.
     cast.tell("m07", Manner::Fails(Duration::from_secs(34)));
     Traffic::new(4_000, Duration::from_micros(100)).send(&pool).await;
@@ -218,21 +224,12 @@ async fn what_was_sent_before_an_ejection_and_fails_after_the_return_does_not_co
     traffic(&pool, 15).await;
     let failures = pool.report().member("m07").unwrap().failures;
     assert!(failures >= 200, "{failures} failed");
-    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+    assert_was_out_once(&told);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_fails_during_an_ejection_does_not_count_after_it() {
-    let cast = Cast::new(&TWENTY, at_once());
-    cast.tell("m07", fails_one_in(2));
-    let told = ToldHealth::default();
-    let pool = cast
-        .builder()
-        .policy(poise::core::policy::RoundRobin::starting_at(0))
-        .hook(told.clone())
-        .spawn()
-        .unwrap();
-    traffic(&pool, 9).await;
+    let (cast, told, pool) = about_to_eject().await;
     // Two hundred that fail while it is out, between one sweep and the next.
     cast.tell("m07", Manner::Fails(Duration::from_secs(15)));
     Traffic::new(4_000, Duration::from_micros(100)).send(&pool).await;
@@ -242,22 +239,12 @@ async fn what_fails_during_an_ejection_does_not_count_after_it() {
     let failures = pool.report().member("m07").unwrap().failures;
     assert!(failures >= 400, "{failures} failed by the return");
     traffic(&pool, 15).await;
-    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+    assert_was_out_once(&told);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_began_before_an_ejection_and_breaks_off_after_the_return_does_not_count() {
-    let cast = Cast::new(&TWENTY, at_once());
-    cast.tell("m07", fails_one_in(2));
-    let told = ToldHealth::default();
-    let pool = cast
-        .builder()
-        .policy(poise::core::policy::RoundRobin::starting_at(0))
-        .without_circuit()
-        .hook(told.clone())
-        .spawn()
-        .unwrap();
-    traffic(&pool, 9).await;
+    let (cast, told, pool) = about_to_eject().await;
     // Two hundred whose heads come at once.
     cast.tell("m07", at_once());
     let downloads = pool.clone().guarded(|guard, answer| (guard, answer));
@@ -280,7 +267,7 @@ async fn a_body_that_began_before_an_ejection_and_breaks_off_after_the_return_do
     traffic(&pool, 15).await;
     let failures = pool.report().member("m07").unwrap().failures;
     assert!(failures >= 400, "{failures} failed");
-    assert_eq!(told.all().len(), 2, "{:?}", told.all());
+    assert_was_out_once(&told);
 }
 
 /// Sends requests for so many sweeps: to each of twenty a little more than the hundred that it takes to be compared.

@@ -143,9 +143,9 @@ impl<S, R, L: LoadTracker> Endpoint<S, R, L> {
     /// Gives it a fresh start when its ejection is over.
     pub(super) fn start_anew(&self, now: &Now) {
         if let Some(outlying) = self.signals.outlying() {
+            outlying.start_anew(&self.statistics, now);
             // Relaxed, as it is said either way of an attempt that ends at the same time.
             self.has_returned.store(true, Ordering::Relaxed);
-            outlying.start_anew(&self.statistics, now);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::sync::{AtomicUsize, Ordering};
 ///
 /// Its identity is the key of discovery, its data the backend, its load the tracker of the balancer. What an operator says,
 /// the verdicts of health and its limit are among its exclusions; its status is what the membership says.
-// One line of the cache: a pick looks at a few of many, here and there.
+// It begins a line of the cache, and is no more than that with a small key: a pick looks at a few of many, here and there.
 #[repr(align(64))]
 pub struct Member<K, B, S, R, L: LoadTracker> {
     discovered: Discovered<K, B>,

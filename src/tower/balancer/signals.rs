@@ -56,7 +56,8 @@ impl Signals {
         self.outlying.as_ref()
     }
 
-    /// Takes note of how an attempt ended that began at an instant, as [`Now::nanos`], where the statistics do not say it all.
+    /// Takes note of how an attempt ended that began at an instant, as [`Now::nanos`], at an endpoint that has returned: there the
+    /// statistics do not say it all.
     #[inline]
     pub(super) fn ended(&self, outcome: Outcome, started: u64) {
         if let Some(outlying) = &self.outlying {
@@ -140,7 +141,7 @@ pub(super) struct Outlying {
     ejection: Arc<Ejection>,
     /// Answers that have no say any more: they were judged, or to what was sent before it returned.
     past: Past,
-    /// When it last returned, as [`Now::nanos`]; what was sent before has no say any more.
+    /// When it last returned, as [`Now::nanos`], once it has; what was sent before has no say any more.
     returned: AtomicU64,
 }
 
@@ -171,14 +172,11 @@ impl Past {
 }
 
 impl Outlying {
-    /// Stands for no return: 292 years from the first instant that this process asked about.
-    const NEVER: u64 = 1 << 63;
-
     fn new(budget: &Arc<ExclusionBudget>) -> Self {
         Self {
             ejection: Arc::new(Ejection::new(Arc::clone(budget))),
             past: Past::default(),
-            returned: AtomicU64::new(Self::NEVER),
+            returned: AtomicU64::new(0),
         }
     }
 
@@ -203,7 +201,7 @@ impl Outlying {
     fn ended(&self, outcome: Outcome, started: u64) {
         let returned = self.returned.load(Ordering::Relaxed);
         // Numbers that wrap are told apart by their difference.
-        if returned != Self::NEVER && returned.wrapping_sub(started).cast_signed() > 0 {
+        if returned.wrapping_sub(started).cast_signed() > 0 {
             self.past.add(Answers::of(outcome));
         }
     }
@@ -241,7 +239,7 @@ mod tests {
         };
         let start = Now::lazy().instant();
         let at = |millis| Now::at(start + Duration::from_millis(millis)).nanos();
-        end(Outcome::Failure, at(0));
+        statistics.ended(Outcome::Failure, 1);
         outlying.start_anew(&statistics, &Now::at(start + Duration::from_millis(10)));
         for outcome in [Outcome::Cancelled, Outcome::Failure, Outcome::OVERLOAD, Outcome::Success] {
             end(outcome, at(9));
